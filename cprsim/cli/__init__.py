@@ -1,6 +1,6 @@
-"""The command line: parse, call, print. No modelling; the only room with typer.
+"""The command line: parse, call, print. No modelling; the only folder that imports typer.
 
-Commands import what they need when they run, so that ``cprsim --help`` answers at once.
+Each command imports its dependencies when it runs, so that ``cprsim --help`` starts quickly.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from cprsim.cli.saying import (
     unforeseen,
 )
 
-# Net allocations between searches for circles of garbage. What is imported, compiled and drawn
-# makes many objects and few circles: at Python's own 700 a fifth of a command is such searches.
+# Net allocations between searches for cyclic garbage. Imports, compilation and drawing make many
+# objects and few cycles: at Python's own 700, a fifth of a command's time is such searches.
 SEARCH_AFTER = (50_000, 20, 50)
 
 
 def main() -> NoReturn:
     """Entry point of the program; ends the process with its exit code.
 
-    0: done. 1: the system refused, e.g. because the disk is full. 2: the input is wrong, or
-    asks for too much memory. 3: a rehearsal found the machine too busy. 4: an overhead is over
-    `--fail-above`. 70: an error that nobody foresaw: a defect. 130: interrupted. 141: nobody reads
-    any more. 143: ended by SIGTERM. Whatever is not 0 is said on stderr, but for 141 and 143.
+    0: done. 1: operating-system error, e.g. the disk is full. 2: the input is wrong, or needs too
+    much memory. 3: a rehearsal found the machine too busy. 4: the overhead exceeds `--fail-above`.
+    70: internal error, a defect. 130: interrupted. 141: output pipe closed. 143: ended by SIGTERM.
+    Each code but 0, 141 and 143 comes with a message on stderr.
     """
     code: str | int | None = 0
     gc.set_threshold(*SEARCH_AFTER)
@@ -52,12 +52,12 @@ def main() -> NoReturn:
         code = UNFORESEEN
     calm()
     code = _flushed(code)
-    gc.freeze()  # the end of a process would search all that was imported, for 0.2 s
+    gc.freeze()  # else the exit would search all imported objects, for 0.2 s
     sys.exit(code)
 
 
 def _open_what_is_closed() -> None:
-    """Streams that the caller closed (``>&-``) lead to nowhere, as with ``>/dev/null``.
+    """Open streams that the caller closed (``>&-``) on ``/dev/null``.
 
     Otherwise the next file that is opened would become the program's output.
     """
@@ -72,14 +72,14 @@ def _open_what_is_closed() -> None:
 
 
 def _survive_any_encoding() -> None:
-    """A terminal that lacks a sign such as ± gets a question mark instead of a traceback."""
+    """Print a question mark for a sign, such as ±, that the terminal's encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
 def _flushed(code: str | int | None) -> str | int | None:
-    """The exit code, after a last flush; a reader that has gone by now is no news."""
+    """Flush stdout; returns the exit code, also where the reader has closed the pipe."""
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -33,7 +33,7 @@ Page = Annotated[
 
 
 def docstring_of(function: Callable[..., object]) -> tuple[str, str, dict[str, str]]:
-    """First sentence of a numpydoc docstring, what follows, and the texts of the parameters."""
+    """First sentence of a numpydoc docstring, its further text, and the parameters' texts."""
     text, _, sections = (inspect.getdoc(function) or "").partition("\n\nParameters\n----------\n")
     summary, _, body = text.partition("\n\n")
     listed = sections.partition("\n\nReturns\n")[0].partition("\n\nRaises\n")[0]
@@ -47,7 +47,7 @@ def docstring_of(function: Callable[..., object]) -> tuple[str, str, dict[str, s
 
 
 def command(function: Callable[..., Any]) -> Callable[..., None]:
-    """The function for typer: it takes what the command line gives, and prints the answer."""
+    """The function for typer: it takes the values of the command line, and prints the answer."""
     summary, body, texts = docstring_of(function)
     parameters = list(inspect.signature(function).parameters.values())
     options = [
@@ -137,7 +137,7 @@ def _parameter(
 
 
 def _leaves(annotation: Any) -> tuple[list[Any], list[Any]]:
-    """The alternatives of an annotation, and what `Annotated` adds to any of them."""
+    """The alternatives of an annotation, and the metadata of `Annotated` in any of them."""
     if get_origin(annotation) is Annotated:
         inner, *extras = get_args(annotation)
         types, more = _leaves(inner)
@@ -206,7 +206,7 @@ class Guarded(TyperGroup):
 
 
 def show_the_work() -> None:
-    """Have stderr show the work of this process: steps, bars, warnings, what is kept."""
+    """Report the work of this process on stderr: steps, progress, warnings, stored results."""
     watch.doing, watch.progress = pulse.doing, pulse.progress
     watch.warn = lambda message: complain(f"cprsim: {message}")
     watch.keeps = keeps.append
@@ -214,7 +214,7 @@ def show_the_work() -> None:
     keeps.clear()
 
 
-# Plain help: the rich one takes twice as long to come.
+# Plain help: the rich one takes twice as long.
 app = typer.Typer(
     cls=Guarded,
     name="cprsim",
@@ -238,18 +238,16 @@ def cprsim_command(
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Nothing on stderr of how far the work has come.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Hide progress output.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="A line on stderr for each step of the work.")
+        bool, typer.Option("--verbose", "-v", help="Print a line on stderr for each step.")
     ] = False,
 ) -> None:
     """What failures cost a training job under different recovery strategies.
 
-    Exit codes: 0 done, 1 the system refused (disk full), 2 the input is wrong or too large, 4
-    over `run --fail-above`, 70 an error that cprsim did not foresee, 130 interrupted, 141 nobody
-    reads any more, 143 ended by SIGTERM.
+    Exit codes: 0 done, 1 operating-system error (disk full), 2 the input is wrong or too large, 4
+    over `run --fail-above`, 70 internal error, 130 interrupted, 141 output pipe closed, 143 ended
+    by SIGTERM.
     """
     pulse.quiet, pulse.verbose = quiet, verbose
     getLogger("cprsim").setLevel(ERROR if quiet else WARNING)

@@ -1,6 +1,6 @@
-"""All that the commands say: lines, what they are doing, and errors nobody's input is to blame for.
+"""Console output: messages, the status line, internal errors.
 
-Nothing from a file is obeyed by a terminal. A test sees to it that no command prints otherwise.
+Control characters from files are escaped. A test checks that no command prints by another path.
 """
 
 from __future__ import annotations
@@ -32,36 +32,36 @@ UNFORESEEN = 70  # the exit code: EX_SOFTWARE of sysexits.h
 
 
 def say(message: object) -> None:
-    """A line on stdout."""
+    """Print a line on stdout."""
     _echo(printable(str(message)))
 
 
 def say_json_text(text: str) -> None:
-    """A JSON object on stdout."""
+    """Print a JSON object on stdout."""
     _echo(json_printable(text))
 
 
 def complain(message: object) -> None:
-    """A line on stderr: what is wrong, or what the user should know."""
+    """Print a line on stderr: an error, a warning or a notice."""
     _echo(printable(str(message)), err=True)
 
 
 def _echo(text: str, *, err: bool = False) -> None:
-    import typer  # takes most of the start, in which Ctrl-C is to be heeded already
+    import typer  # takes most of the start-up time, during which Ctrl-C must work
 
     pulse.clear()
     typer.echo(text, err=err)
 
 
-# --------------------------------------------------------------------------- what is being done
+# --------------------------------------------------------------------------- the status line
 
 FIRST_S, REDRAWN_S, LINE_S = 0.6, 0.5, 30.0
-WIDEST = 60  # characters: a line that wraps could not be taken away
+WIDEST = 60  # characters: a wrapped line can't be erased
 ERASED = "\r\x1b[2K"
 
 
 class Pulse:
-    """What is being done, since when, and whether that is said."""
+    """The status line on stderr: the current step and its elapsed time."""
 
     def __init__(self) -> None:
         self.quiet = False
@@ -74,7 +74,7 @@ class Pulse:
 
     @contextmanager
     def alive(self) -> Iterator[None]:
-        """Say what is done for as long as the block takes."""
+        """Show the status line while the block runs."""
         self._over.clear()
         self._began = self._last = monotonic()
         self.doing("starting")
@@ -89,7 +89,7 @@ class Pulse:
             self.quiet = self.verbose = False
 
     def doing(self, step: str, how_far: Callable[[], str] = str) -> None:
-        """Name what begins; with ``-v`` that is a line of its own."""
+        """Set the current step; with ``-v``, also print it on a new line."""
         with self._lock:
             self._doing, self._how_far = step, how_far
             if self.verbose:
@@ -97,7 +97,7 @@ class Pulse:
                 self._write(f"{monotonic() - self._began:7.1f} s  {one_line(step)}\n")
 
     def clear(self) -> None:
-        """Take the line away: something else is printed; it stays away for a moment."""
+        """Erase the line before other output; it is drawn again after a pause."""
         with self._lock:
             if self._drawn:
                 self._write(ERASED)
@@ -105,7 +105,7 @@ class Pulse:
 
     @contextmanager
     def progress(self, doing: str) -> Iterator[Progress]:
-        """How far a step has come that is counted, and about how long it will take."""
+        """Show the count of a step and the estimated time left."""
         began, n_done, total = monotonic(), 0, 0
 
         def tell(n: int, of: int) -> None:
@@ -121,7 +121,7 @@ class Pulse:
 
         self.doing(doing, how_far)
         yield tell
-        with self._lock:  # what follows may take a while, and has no name of its own
+        with self._lock:  # the next work may take a while, and has no name
             self._doing, self._how_far = "finishing", str
 
     def _beat(self) -> None:
@@ -136,7 +136,7 @@ class Pulse:
 
     def _say(self, terminal: bool) -> None:
         far = ""
-        with suppress(OSError):  # of a file that is counted and just goes away
+        with suppress(OSError):  # a file that is counted may vanish
             far = self._how_far()
         doing = one_line(f"{self._doing} {far}".rstrip(), WIDEST)
         line = f"{doing}, {_clock(monotonic() - self._began)}"
@@ -144,7 +144,7 @@ class Pulse:
         self._drawn = terminal
 
     def _write(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # nobody reads it
+        with suppress(OSError, ValueError):  # stderr is closed
             sys.stderr.write(text)
             sys.stderr.flush()
 
@@ -163,16 +163,16 @@ def _clock(seconds: float) -> str:
 pulse = Pulse()  # of the process: there is one stderr
 
 
-# --------------------------------------------------------------------------- nobody is to blame
+# --------------------------------------------------------------------------- errors and signals
 
 
 _interrupted: list[int] = []  # signals of interrupts so far
-keeps: list[Callable[[], str]] = []  # the last one says what an interruption keeps
+keeps: list[Callable[[], str]] = []  # the last one names the stored results
 
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """Say on stderr what was expected to go wrong, and end with its exit code (see `main`)."""
+    """Print an expected error on stderr and end with its exit code (see `main`)."""
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
@@ -181,7 +181,7 @@ def exit_codes() -> Iterator[None]:
 
 
 def _exit_code(error: BaseException) -> int:
-    """Say what went wrong; raises what nobody expected."""
+    """Print an expected error and return its exit code; raises an unexpected one."""
     match error:
         case CprsimError():  # lines of an input error begin with file and line
             complain(error if isinstance(error, InputError) else f"cprsim: {error}")
@@ -192,26 +192,26 @@ def _exit_code(error: BaseException) -> int:
         case KeyboardInterrupt():
             calm()
             if keeps:
-                again = f"The same command goes on from there: {shlex.join(watch.command)}"
+                again = f"The same command continues from there: {shlex.join(watch.command)}"
                 complain(f"cprsim: interrupted; {keeps[-1]()}. {again}")
             return 128 + signal.SIGINT
         case BrokenPipeError():
             return 128 + signal.SIGPIPE
-        case OSError():  # of stdout for example: what writes results has its own
+        case OSError():  # of stdout for example: writers of results have their own
             refused(error)
             return REFUSED
     raise error
 
 
 def refused(error: OSError) -> None:
-    """Say on stderr what the system refused, such as to write to a full disk."""
+    """Print an operating-system error, such as a full disk, on stderr."""
     where = f"{error.filename}: " if error.filename else ""
     with suppress(OSError):
         complain(f"cprsim: {where}{error.strerror or error}")
 
 
 def out_of_memory() -> str:
-    """What to do where the memory of the process is used up."""
+    """The message for exhausted memory, with ways to need less."""
     from cprsim.failures.sources import DEFAULT_MEMORY, MEMORY
 
     return (
@@ -223,17 +223,17 @@ def out_of_memory() -> str:
 
 
 def unforeseen() -> None:
-    """Say on stderr where the error that is being handled comes from, and what to do about it."""
+    """Print the traceback of an internal error, and ask the user to report it."""
     complain(traceback.format_exc().rstrip())
     complain("cprsim: an error that it did not foresee: please report it, with these lines")
 
 
 def heed_interrupts() -> None:
-    """Raise KeyboardInterrupt at Ctrl-C, and again until it has come through to `calm`.
+    """Raise KeyboardInterrupt at Ctrl-C, and repeat it until `calm` is called.
 
-    An exception raised inside some callbacks of C libraries is printed and forgotten; the run
-    would go on. Where the caller has the program ignore interrupts, it does. SIGTERM, of a batch
-    system, ends the program in order: workers and temporary folders go.
+    Some C libraries print and discard an exception raised inside their callbacks, and the run would
+    continue. Interrupts that the caller ignores stay ignored. SIGTERM, sent by a batch system, ends
+    the program cleanly: workers stop and temporary folders are removed.
     """
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminate)
@@ -244,12 +244,12 @@ def heed_interrupts() -> None:
 
 
 def calm() -> None:
-    """The program is ending: no further exceptions."""
+    """Stop raising KeyboardInterrupt: the program is ending."""
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it whatever it does
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one kills the process
     raise SystemExit(128 + number)
 
 

@@ -78,9 +78,9 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def check_names(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> None:
-    """Raise ParameterError for text that the system takes for no name of a file.
+    """Raise ParameterError for text that is no valid file name.
 
-    What is to be written must have a name in UTF-8; a log on an old disk need not.
+    A file to write needs a name in UTF-8; a log on an old disk does not.
     """
     with suppress(TypeError):  # arguments too many or too few, of which pydantic complains
         for name, value in signature.bind_partial(*args, **kwargs).arguments.items():
@@ -119,7 +119,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _refusal(error: ValidationError, function: Callable[..., object]) -> str:
-    """What is wrong with arguments, one a line; of alternatives what each would be."""
+    """A line per invalid argument, with the expected form of each alternative."""
     parameters = list(inspect.signature(function).parameters.values())
     variadic = parameters[0].kind is inspect.Parameter.VAR_POSITIONAL
     of: dict[str | int, list[ErrorDetails]] = {}

@@ -1,4 +1,4 @@
-"""Several results side by side: runs each against the first, and in what inputs all differ."""
+"""Several results compared: each run with the first, and the inputs that differ."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _concat(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def different(inputs: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
     """The inputs that differ, a row each: key, its value in each result, or a dash.
 
-    The seed is told once. Where a result has no scenario, the keys of those that have do not count.
+    The seed is listed once. If a result has no scenario, a dash does not count as a difference.
     """
     left_out = set() if all("name" in values for values in inputs.values()) else {NO_NUMBER}
     rows = {
@@ -112,7 +112,7 @@ def _document(
     unchanged = "All inputs are the same: scenario, seed, replications, files and versions."
     listed = "; ".join(f"{key}: {', '.join(values)}" for key, *values in rows[:MOST_INPUTS])
     more = f"; and {len(rows) - MOST_INPUTS} more" if len(rows) > MOST_INPUTS else ""
-    caption = f"What is not the same in all; {NO_NUMBER} where there is none"
+    caption = f"Inputs that differ; {NO_NUMBER} where a result has none"
     document = Document(
         title=f"{count(len(answers), 'result')} compared",
         question="What do these results say?",

@@ -100,10 +100,10 @@ def combined(answers: Sequence[Answer]) -> Answer:
 
 
 def kind_of(path: Path) -> ResultKind:
-    """The kind of a result; a run's where nothing says otherwise.
+    """The kind of a result; by default a run.
 
-    A folder of no kind is left to the reader of runs, which says what is wrong with it. Raises
-    ResultError where there is nothing, and for the runs of a measurement.
+    A folder of no known kind counts as a run, whose reader reports the error. Raises ResultError
+    for a missing path, and for the single runs of a measurement.
     """
     if not path.exists():
         raise ResultError(f"{path} is no folder, and no file of a staleness curve")

@@ -26,7 +26,7 @@ MAPPING = Path("scenario")  # as they call one that is a mapping
 
 @dataclass(frozen=True, slots=True)
 class NamedScenario:
-    """A scenario as it was named, with the overrides so far."""
+    """A scenario by its name or path, with the overrides so far."""
 
     path: Path
     text: str | None  # where it is no file
@@ -35,7 +35,7 @@ class NamedScenario:
     def read(self, more: Sequence[str] = (), over: Sequence[str] = ()) -> LoadedScenario:
         """The scenario with further overrides, and axes of a sweep.
 
-        Raises ScenarioError with all that is wrong.
+        Raises ScenarioError with all errors.
         """
         from cprsim.scenario.reading import load_scenario
 
@@ -78,7 +78,7 @@ class Scenario:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The scenario as plain data, as it was written, overrides in."""
+        """The scenario as plain data, as written, with its overrides."""
         return json.loads(json.dumps(self._loaded.data))  # type: ignore[no-any-return]
 
     @property
@@ -117,8 +117,8 @@ def load(
     Parameters
     ----------
     scenario : Scenario, mapping, str or Path
-        A file's path; the name of a scenario that comes with cprsim; YAML text, which has more than
-        one line; the same as a mapping; or a scenario, to change it.
+        A file's path; the name of a scenario that comes with cprsim; YAML text of more than one
+        line; a mapping; or a scenario, to change it.
     overrides : mapping or sequence of str, optional
         ``{"costs.save": "90 s"}``, or ``["costs.save=90 s"]`` as ``--set`` takes them. Text is read
         as YAML; numbers, lists and mappings are taken as they are.
@@ -130,7 +130,7 @@ def load(
     Raises
     ------
     ScenarioError
-        All that is wrong, each with file, line, key and what would be right.
+        All errors, each with file, line, key and the correct form.
     """
     return Scenario(source_of(scenario, overrides))
 
@@ -164,14 +164,14 @@ def assignments(values: Mapping[str, Any] | Sequence[str]) -> list[str]:
 
 
 def shortcuts(section: str = "simulation", /, **values: Any) -> list[str]:
-    """Options that stand for a key of a section, as overrides; None says nothing."""
+    """Overrides for options that set a key of a section; None sets nothing."""
     return [
         f"--{name} {section}.{name}={value}" for name, value in values.items() if value is not None
     ]
 
 
 def _plain(key: str, value: object) -> str:
-    """A value as JSON, which is YAML. Raises ParameterError for what has no such form."""
+    """A value as JSON, which is YAML. Raises ParameterError for a value without that form."""
     try:
         return json.dumps(value, allow_nan=False, default=_number)
     except (TypeError, ValueError) as error:
@@ -200,15 +200,15 @@ def _number(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """How the command line takes a parameter, where its name and type do not say so.
+    """Command-line settings of a parameter that do not follow from its name and type.
 
     Parameters
     ----------
-    option : its option, where that is not ``--name``
-    metavar : what stands for the value in the help
+    option : its option, if not ``--name``
+    metavar : placeholder of the value in the help
     many : it may be repeated
     default : the command's, where it differs from the function's
-    help : what it means, where the docstring refers to here
+    help : its description, if not in the docstring
     """
 
     option: str = ""

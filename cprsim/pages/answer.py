@@ -1,4 +1,4 @@
-"""What every function of cprsim returns, and every command shows."""
+"""The answer that every function of cprsim returns, and every command prints."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORMAT = 2  # of the JSON object
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer:
-    """The answer to one question: its numbers as tables, and a document that says what they mean.
+    """The answer to one question: its numbers as tables, and a document that explains them.
 
     ``print`` shows it as text, a notebook as HTML.
 
@@ -39,13 +39,13 @@ class Answer:
     kind : str
         Which question: ``"run"``, ``"sweep"``, ``"fit"``, ...
     name : str
-        What it is about, such as the scenario's name.
+        Its subject, such as the scenario's name.
     frames : mapping of str to DataFrame
         Its numbers, tidy; an estimate ``x`` has columns ``x``, ``x_low``, ``x_high`` (95 %).
     values : mapping of str to Any
-        What is no table.
+        Values that are no table.
     rows : mapping of str to DataFrame
-        What the numbers were computed from, such as a row per replication. Not in the JSON.
+        Data behind the numbers, such as a row per replication. Not in the JSON.
     folder : Path or None
         The results folder, or the file of a curve; None where it is not kept.
     """
@@ -58,7 +58,7 @@ class Answer:
     rows: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     folder: Path | None = None
     found_again: bool = False  # the folder was there, finished
-    files: Sequence[Path] = ()  # that were written besides
+    files: Sequence[Path] = ()  # further files that were written
     exit_code: int = 0  # of the command
     holds: Any = None  # the `Kept` that it was made of, with its folder
 
@@ -87,7 +87,7 @@ class Answer:
         Raises
         ------
         ParameterError
-            There is none of that name, or none at all.
+            No figure has that name, or there is no figure.
         """
         pictures = {picture.name: picture for picture in self.document.pictures}
         name = next(iter(pictures), "") if name is None else name
@@ -97,7 +97,7 @@ class Answer:
         return _drawn(pictures[name])
 
     def to_json(self) -> str:
-        """One JSON object; numbers that there are not are null."""
+        """One JSON object; missing numbers are null."""
         content = {
             "format": FORMAT,
             "kind": self.kind,
@@ -117,7 +117,7 @@ class Answer:
         file : str or Path
             Markdown where its name ends in .md, else HTML that needs no network.
         title : str, optional
-            Of the page, in place of its own.
+            Title of the page; default: that of the answer.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class Answer:
         return final
 
     def with_files(self, files: Iterable[Path]) -> Answer:
-        """The same, with files that were written besides."""
+        """A copy with further written files."""
         return replace(self, files=tuple(files), tells=lambda: self.document)
 
     def _repr_html_(self) -> str:

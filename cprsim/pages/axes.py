@@ -1,7 +1,7 @@
-"""What all figures share: one look, titles with captions, words for keys, and scales.
+"""The common style of all figures: colours, titles with captions, words for keys, and scales.
 
-Colours are Okabe and Ito's (2008), which colour-blind readers tell apart; their grey values differ
-too, and every activity has a hatch of its own, so that a black-and-white print still reads.
+Colours are Okabe and Ito's (2008), which colour-blind readers distinguish; their grey values differ
+too, and every activity has a different hatch, so that a black-and-white print is readable.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def stacked(parts: Iterable[str]) -> tuple[str, ...]:
 
 
 class Line(NamedTuple):
-    """How one of several lines of a figure is told from the others, in colour and without."""
+    """Style of one of several lines of a figure, in colour and in black and white."""
 
     colour: str
     marker: str
@@ -195,7 +195,7 @@ WORDS_OF_SCOPE = {
 
 
 def words_of_key(key: str) -> str:
-    """A key of a scenario in the field's words; a key that is not listed stays as it is."""
+    """A key of a scenario in the field's words; an unlisted key is unchanged."""
     section, _, path = key.partition(".")
     strategy, _, option = path.rpartition(".")
     if section == "recovery" and option in WORDS_OF_STRATEGY:
@@ -209,7 +209,7 @@ def words_of_key(key: str) -> str:
 
 
 def fold(text: str, width: int) -> str:
-    """The text in lines of so many characters; a number and its unit stay on one line."""
+    """Wrap text at `width` characters; a number and its unit stay on one line."""
     text = re.sub(r"(\d) (\w+\b|%)", "\\1\N{NO-BREAK SPACE}\\2", printable(text))
     return fill(text, width, break_long_words=False)
 
@@ -217,7 +217,7 @@ def fold(text: str, width: int) -> str:
 def panels(
     n: int, size_in: tuple[float, float] = (4.4, 4.0), beside_in: float = 0.0, **sharing: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with panels of a size, at most three in a row (four stand two by two)."""
+    """A figure with panels of equal size, at most three in a row (four as two by two)."""
     n_columns = 2 if n == 4 else min(n, 3)
     n_rows = -(-n // n_columns)
     width_in = max(6.4, size_in[0] * n_columns) + beside_in

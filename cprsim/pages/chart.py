@@ -17,13 +17,13 @@ Kind = Literal["line", "points", "steps", "stack", "paper", "range"]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values over x, with their 95 % intervals where there is noise; one label is one look.
+    """Values over x, with their 95 % intervals where there is noise; one style per label.
 
-    x are numbers, or names of categories (then all series of the panel share them). Parts that are
-    stacked on each other (`stack`) come from the bottom to the top; only the last of them has an
-    interval, that of the total. `paper` are values that are marked apart: of a paper, whose label
-    says how they are known, or what is lowest or chosen. A `range` over names is a bar from low to
-    high, along x; y is what it is compared with.
+    x are numbers, or names of categories (then all series of the panel share them). Stacked parts
+    (`stack`) are listed from the bottom to the top; only the last of them has an interval, that of
+    the total. `paper` values have a separate mark: values of a paper, whose label gives their
+    source, or the lowest or chosen value. A `range` over names is a bar from low to high, along x;
+    y is the value to compare it with.
     """
 
     label: str
@@ -62,7 +62,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure: its title, what its numbers are, and its panels side by side."""
+    """A figure: its title, its caption, and its panels side by side."""
 
     title: str
     subtitle: str

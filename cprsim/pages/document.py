@@ -1,7 +1,7 @@
-"""What is said of a result, as records: question, answer, and sections of blocks.
+"""The document of a result as records: question, answer, and sections of blocks.
 
-A kind of result builds its blocks once. `terminal`, `html` and `markdown` render them; no kind
-knows how.
+A kind of result builds its blocks once, independently of their rendering by `terminal`, `html` and
+`markdown`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table: numbers stand on the right."""
+    """One column of a table; numbers are right-aligned."""
 
     heading: str
     is_number: bool = True
@@ -65,7 +65,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Terms and what they are, such as versions."""
+    """Terms and their values, such as versions."""
 
     kind: ClassVar[str] = "facts"
     entries: Sequence[tuple[str, str]]
@@ -87,7 +87,7 @@ class Picture:
     Parameters
     ----------
     caption : title of the figure
-    alternative : what the figure shows, for who can't see it
+    alternative : description of the figure for readers who can't see it
     """
 
     kind: ClassVar[str] = "picture"
@@ -102,7 +102,7 @@ Block = Words | Table | Facts | ListingBlock | Picture
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it; words without a paragraph are left out."""
+    """A heading and its blocks; words without a paragraph are left out."""
 
     heading: str
     blocks: Sequence[Block]
@@ -153,5 +153,5 @@ class Document:
 
     @property
     def drawings(self) -> dict[str, Callable[[], Figure]]:
-        """What draws each figure, by the name of its file."""
+        """Functions that draw the figures, by the names of their files."""
         return {picture.name: picture.draw for picture in self.pictures}

@@ -59,13 +59,13 @@ def _template(name: str) -> Template:
 
 
 def typeset(text: str) -> Markup:
-    """The text escaped: numbers stay with their units, and what stands in backticks is code."""
+    """Escape text: numbers stay with their units, and text in backticks becomes code."""
     escaped = str(escape(_NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", str(text))))
     return Markup(_CODE.sub(r"<code>\1</code>", escaped))  # escaped before
 
 
 def inline(picture: Picture, format: str) -> Markup:
-    """The figure as an image that stands in the page itself."""
+    """The figure as an image embedded in the page."""
     kind = {"svg": "svg+xml", "png": "png"}[format]
     data = base64.b64encode(bytes_of(picture.draw(), format)).decode()
     image = Markup('<img alt="{}" src="data:image/{};base64,{}">')

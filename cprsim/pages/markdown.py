@@ -1,4 +1,4 @@
-"""A page as Markdown (GitHub's, with tables), figures as files beside it."""
+"""A page as Markdown (GitHub's, with tables); its figures are separate files."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _block(block: Block, place: Place) -> Iterator[str]:
 
 
 def table(block: Table) -> str:
-    """A table without its caption; numbers stand on the right."""
+    """A table without its caption; numbers are right-aligned."""
     sides = ["---:" if column.is_number else "---" for column in block.columns]
     headings = [_text(column.heading) for column in block.columns]
     rows = [[_text(str(cell)) for cell in row] for row in block.rows]
@@ -80,14 +80,14 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def fenced(text: str) -> str:
-    """A text as it is, within a fence that is longer than any in it."""
+    """Unchanged text within a fence that is longer than any in it."""
     longest = max(map(len, re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}text\n{text.rstrip()}\n{fence}"
 
 
 def _paragraph(text: str) -> str:
-    """Text that is no heading and no list, whatever it begins with."""
+    """Escape the start of a text that would make it a heading or a list."""
     return _BEGINS_A_BLOCK.sub(_escaped_beginning, _text(text))
 
 
@@ -97,5 +97,5 @@ def _escaped_beginning(match: re.Match[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """One line in which nothing is markup."""
+    """One line with its markup escaped."""
     return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))

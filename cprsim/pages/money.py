@@ -1,4 +1,4 @@
-"""Money: what a job costs by strategy and part, and a month (730.5 h) of useful work."""
+"""Money: cost of a job, and of a month (730.5 h) of useful work, by strategy and part."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ WORK = "730.5 h of work"  # useful work of a month; more of the cluster's hours
 
 
 def unit_of(bills: Bills) -> str:
-    """The label of the amounts, in words where there is none."""
+    """The currency of the amounts, or words for it if the prices name none."""
     return next((billed.job.currency for billed in bills.values()), "") or "units of the prices"
 
 
 def bills_frame(bills: Bills) -> pd.DataFrame:
-    """A row per strategy and part: what a job and a month of useful work (730.5 h) cost."""
+    """A row per strategy and part: cost of a job and of a month (730.5 h) of useful work."""
     rows = []
     for name, billed in bills.items():
         job = {**billed.job.cents, "total": billed.job.total_cents}
@@ -34,7 +34,7 @@ def bills_frame(bills: Bills) -> pd.DataFrame:
 
 
 def money_section(result: Result) -> list[Table]:
-    """What each strategy costs, where its scenario has prices."""
+    """The table of the strategies' costs, if the scenario has prices."""
     bills = bills_in(result)
     return [money_table(bills)] if bills else []
 
@@ -60,13 +60,13 @@ def money_table(bills: Bills, of: str = "a job") -> Table:
 
 
 def _cell(bill: Bill, part: str) -> str:
-    """What a part costs; a loss of accuracy that other bills have and this one not is unknown."""
+    """The cost of a part; a loss of accuracy that is missing from the bill is unknown."""
     unknown = part == ACCURACY and part not in bill.cents
     return UNPRICED if unknown else shown(bill.cents.get(part, 0), "")
 
 
 def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
-    """Which strategy is the cheapest in all, and what it saves per month beside the next."""
+    """The cheapest strategy in total, and its saving per month over the next."""
     compared = comparable(bills)
     first, *others = sorted(compared, key=lambda name: bills[name].month.total_cents)
     counted = "" if all(ACCURACY in billed.job.cents for billed in compared.values()) else "not "

@@ -1,4 +1,4 @@
-"""What made a result: from its manifest, without times and hosts, which decide nothing."""
+"""Provenance of a result, from its manifest, without times and hosts, which do not affect it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _facts(manifest: Mapping[str, Any], folder: Path) -> list[tuple[str, str]]:
     entries = {
         "command": shlex.join(map(str, manifest.get("command") or [])),
         "results folder": folder.resolve().name,
-        "digest of all that decides the result": manifest.get("digest"),
+        "digest of code and inputs": manifest.get("digest"),
         "effort": manifest.get("effort"),
         "seed": manifest.get("seed"),
         "replications": _listed(manifest.get("replications") or {}),

@@ -1,4 +1,4 @@
-"""What an answer recommends, in one shape for all commands, and the input on which it turns."""
+"""The recommendation of an answer, in one form for all commands, and its decisive input."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def recommendation(
 ) -> dict[str, Any]:
     """The recommended strategy or system as numbers.
 
-    `entry` is what a scenario lists under `recovery` to run it; `less` the overhead that it has
-    less than what it beats, paired. Overheads are shares of useful time.
+    `entry` is its entry of `recovery` in a scenario; `less` the paired difference by which its
+    overhead is below that of `beats`. Overheads are shares of useful time.
     """
     name = entry.get("name", entry["strategy"])
     return {
@@ -47,9 +47,9 @@ def recommendation(
 
 
 def turns_on(assumption: Assumption | None, of: str = "") -> str:
-    """The input that moves an answer most, with both values; empty where none is known to.
+    """The input that changes an answer most, with both values; empty if none is known.
 
-    `of`: what was tried, where that is not all of the answer.
+    `of`: the part of the answer that was tried, if not all of it.
     """
     if assumption is None:
         return ""
@@ -85,14 +85,14 @@ def break_even_sentences(break_evens: Iterable[BreakEven]) -> list[str]:
 
 
 def back_to_start(struck: float) -> str:
-    """What a bad case loses under a strategy that never saves, and leaves shards stale."""
+    """Share of jobs with shards back at their start, under a strategy that never saves."""
     return f"In {percent(struck)} of the jobs a failure takes shards back to their start."
 
 
 def waits_decide(
     needs: Sequence[SpareNeed], n_nodes: int, prices: JobPrices | None, of: str = "the job's"
 ) -> Iterator[str]:
-    """With how many spares another is the cheapest, or a pick costs half, and what they cost."""
+    """Numbers of spares, with their cost, at which another is cheapest or a pick costs half."""
     clauses = dict[str, str]()
     for need in needs:
         more = need.n_spares - need.n_now

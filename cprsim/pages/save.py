@@ -37,7 +37,7 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = ("png", "sv
 def save_figures(
     figures: Mapping[str, Draw], folder: Path, formats: Sequence[str] = ("png", "svg")
 ) -> list[Path]:
-    """Draw figures into a folder that is there, each under its name; the paths."""
+    """Draw figures into an existing folder, each under its name; returns the paths."""
     return [
         path
         for name, draw in figures.items()
@@ -48,7 +48,7 @@ def save_figures(
 def drawing(
     folder: object, figures: Callable[[Any], Mapping[str, Draw]]
 ) -> Callable[[Any], object]:
-    """What draws the figures of something made into its path; nothing without a folder."""
+    """A function that draws the figures of a result into its folder, if there is one."""
 
     def draw(result: Any) -> None:
         if folder is not None:

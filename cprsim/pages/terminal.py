@@ -55,7 +55,7 @@ def _folded(text: str, width: int | None) -> list[str]:
 
 
 def _table(table: Table, width: int | None) -> Iterator[str]:
-    """The table, or the tables that stand for it where it is too wide."""
+    """The table, or several narrower ones if it is too wide."""
     n_naming = 2 if table.grouped else 1
     rows = [[printable(str(cell)) for cell in row] for row in table.rows]
     least, widest = [], []  # widths

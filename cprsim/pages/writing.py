@@ -13,9 +13,9 @@ from cprsim.pages.save import save_figure
 
 
 def write_page(document: Document, path: Path, title: str | None = None) -> list[Path]:
-    """Write the page, in Markdown where the name of the file ends so; a file there is replaced.
+    """Write the page, as Markdown if the file's name ends so; an existing file is replaced.
 
-    Raises ResultError: it can't be written; a file that is there stays as it is.
+    Raises ResultError if it can't be written; an existing file then stays as it is.
     """
     if path.is_dir():
         raise ResultError(f"can't write {path}: it is a folder")
@@ -29,9 +29,9 @@ def write_page(document: Document, path: Path, title: str | None = None) -> list
 
 
 def _write_markdown(document: Document, path: Path, title: str | None) -> list[Path]:
-    """The text, and the figures that it shows: ``report_files/figure-1.png`` and so on.
+    """Write the text and its figures: ``report_files/figure-1.png`` and so on.
 
-    Figures that are there from an earlier report are replaced one by one; other files stay.
+    Figures of an earlier report are replaced one by one; other files stay.
     """
     folder = path.with_name(f"{path.stem}_files")
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=path.parent) as unfinished:

@@ -160,7 +160,7 @@ SLURM = [
           "frames.nodes.0.failed_node_h": 20 + 54 + 10},
          says=("Failed jobs held 472 node-hours, 47.2 % of 1,000: at most that was lost.",
                "by their share of the attempts that failed by a node: c08 1.12, c01 0.12",
-               "sacct tells of no saves")),
+               "sacct records no saves")),
     Case("a dump of sacct with a price", {"sacct.txt": SACCT}, f"{LEDGER} --node-hour 2.50EUR",
          {"frames.months.0.failed_cost": 1130, "frames.nodes.0.failed_cost": 210},
          says=("472 node-hours, 1,180.00 EUR, 47.2 % of 1,000",)),

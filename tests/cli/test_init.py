@@ -73,7 +73,7 @@ def test_hazards_are_scaled_too_and_a_rate_of_unknown_nodes_is_not(cprsim, tmp_p
     file.write_text("failures: {kind: job, family: exponential, mtbf: 9 h}\n", "utf-8")
     called = cprsim(*LLM, 8, "--force", "--failures", file)
     assert called.exit_code == 2
-    assert "failures.nodes is missing: of how many nodes is this rate?" in called.stderr
+    assert "failures.nodes is missing: give the number of nodes of this rate" in called.stderr
 
 
 def test_a_file_that_is_there_stays_unless_forced(cprsim, scenario) -> None:

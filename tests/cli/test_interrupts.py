@@ -76,7 +76,7 @@ def test_what_is_finished_is_kept_and_counted_and_the_way_on_is_said(
     last = done.stderr.splitlines()[-1]
     assert last.startswith("cprsim: interrupted; ")
     assert kept.format(n_finished()) in last
-    assert last.endswith(f". The same command goes on from there: cprsim {arguments}")
+    assert last.endswith(f". The same command continues from there: cprsim {arguments}")
     assert not list(Path("results").glob("small-sweep-*"))
     assert not Path("c.json").exists()
 

@@ -99,7 +99,7 @@ def test_the_state_in_all_is_dealt_out_and_what_nobody_says_is_guessed(kind: str
         ((RECOMMENDER, "4+0", "1 h", "unknown"), "8+4"),
         ((LLM, "100001", "1 h", "unknown"), "1 to 100000"),
         ((LLM, "3", "28", "unknown"), "--failures: '28' has no unit"),
-        ((LLM, "3", "log.csv", "unknown"), "the name of a log that is there"),
+        ((LLM, "3", "log.csv", "unknown"), "the name of an existing log"),
         ((LLM, "3", "1 h", "30 min"), "'30 min, 2 min'"),
         ((LLM, "3", "1 h", "0 s, 2 min"), "--saves: '0 s' is out of range"),
     ],

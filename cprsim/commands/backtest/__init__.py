@@ -42,8 +42,8 @@ def backtest(
 ) -> Answer:
     """Replay the failures of jobs under other recovery systems.
 
-    The system that ran is replayed too. What a system needs and the logs lack (cluster.link,
-    cluster.shard_size or cluster.state, storage.bandwidth) is set by --set, as are prices.
+    The system that ran is replayed too. Set with --set: prices, and the inputs of a system that
+    the logs lack (cluster.link, cluster.shard_size or cluster.state, storage.bandwidth).
 
     Parameters
     ----------
@@ -55,21 +55,21 @@ def backtest(
     nodes : int, default 8
         Nodes that hold the state of the job.
     overrides : mapping or sequence of str, optional
-        Of the scenario that each job becomes.
+        Overrides of the scenario that is made of each job.
     draws : int, default 200
         Draws of values missing from the logs.
     time_unit : str, optional
         Unit of times that are numbers, in CSVs of attempts: ms, s, min, h, d.
     saves_every : str, optional
-        Work between the saves of the jobs, such as '30 min', where their logs don't tell.
+        Work between the saves of the jobs, such as '30 min', where their logs lack it.
     seed : int, default 0
         Seed of the draws.
 
     Returns
     -------
     Answer
-        ``frames["systems"]``: a row per job and system; ``["jobs"]``: what the logs say;
-        ``["bills"]`` of all jobs, where there are prices.
+        ``frames["systems"]``: a row per job and system; ``["jobs"]``: a row per job, from
+        its logs; ``["bills"]`` of all jobs, where there are prices.
 
     Raises
     ------

@@ -35,9 +35,9 @@ UNKNOWN = Estimate(nan)
 def answer_of_backtest(
     jobs: Sequence[Backtest], advised: Advice, left_out: Sequence[str], notes: Sequence[str] = ()
 ) -> Answer:
-    """What jobs would have cost under other systems, what to run, and why jobs are left out.
+    """The answer of a backtest: costs under each system, advice, and reasons for skipped jobs.
 
-    Notes are of what was left out of the logs.
+    `notes` name the skipped parts of the logs.
     """
     costs, drawn = bills(jobs), money_draws(jobs)
     frames = {
@@ -58,7 +58,7 @@ def answer_of_backtest(
         "carbon_kg_per_month": {name: bill.carbon_kg for name, bill in costs.items()},
     }
     limited = [
-        f"{job.job}: the replay of what ran loses more than was lost, "
+        f"{job.job}: the replay of the system that ran loses more than the observed "
         f"{significant(job.facts.observed_h.mean)} h, which is the most that a system can save"
         for job in jobs
         if float(job.systems[0].overhead_h.mean()) > MUCH_MORE * job.facts.observed_h.mean
@@ -149,7 +149,7 @@ def _document(
 
 
 def _advice(advised: Advice) -> str:
-    """What to run, and what it saves."""
+    """The recommended system, and the hours that it saves."""
     if advised.system == AS_IT_RAN:
         return f"Run it as it ran: nothing else is cheaper (next: {advised.runner_up})."
     if not isfinite(advised.saved_h.mean):
@@ -161,7 +161,7 @@ def _advice(advised: Advice) -> str:
 
 
 def _in_draws(drawn: MoneyDraws, unit: str) -> str:
-    """In how many draws the cheapest in all is so, and what it saves."""
+    """Number of draws in which each system is the cheapest, and the saving of the best."""
     by_system = ", ".join(f"{name} {n}" for name, n in drawn.cheapest_in.items())
     text = f"Cheapest, of {drawn.n_draws} joint draws of values missing from the logs: {by_system}"
     if drawn.saved is None or drawn.best == AS_IT_RAN:
@@ -171,7 +171,7 @@ def _in_draws(drawn: MoneyDraws, unit: str) -> str:
 
 
 def _systems(systems: pd.DataFrame, jobs: pd.DataFrame) -> Table:
-    """What each job was observed to cost, and a row per system; columns that say nothing go."""
+    """A row per job, as observed, and a row per system; empty columns are left out."""
     columns = [
         *word_columns("job", "system"),
         *number_columns(

@@ -1,4 +1,4 @@
-"""What a job's own failures would have cost under other systems."""
+"""Replay of a job's own failures under other recovery systems."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class Replayed:
         return self.prices.billed(self.policy, self.use)
 
     def cents(self) -> Floats:
-        """What the job costs in each draw: its mean bill with the draw's own hours and loss.
+        """Cost of the job in each draw: its mean bill, with the draw's hours and AUC loss.
 
-        What is written to the storage stays at its mean.
+        The bytes written to the storage stay at their mean.
         """
         prices, use = self.prices, self.use
         assert prices is not None, "only what has a bill"
@@ -90,7 +90,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """One job: what it cost, and what it would have cost."""
+    """One job as observed, and its replays under each system."""
 
     facts: LoggedJob
     experiment: Callable[..., Experiment]  # the job with its mean costs, or with other ones
@@ -101,9 +101,9 @@ class Backtest:
         return self.facts.ledger.job
 
     def saved_h(self, system: str) -> Floats:
-        """Hours that a system saves beside the one that ran, both simulated: (n_draws,).
+        """Hours that a system saves compared with the one that ran, both simulated: (n_draws,).
 
-        No more than were lost, where the replay of what ran loses more.
+        Limited to the observed loss, which the replay of the system that ran may exceed.
         """
         by_name = {replayed.system: replayed.overhead_h for replayed in self.systems}
         return np.minimum(by_name[AS_IT_RAN] - by_name[system], self.facts.observed_h.mean)
@@ -111,10 +111,10 @@ class Backtest:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to run, by all jobs together."""
+    """The recommended system over all jobs together."""
 
     system: str
-    saved_h: Estimate  # beside what ran
+    saved_h: Estimate  # compared with the system that ran
     of_h: float  # wall hours of all jobs
     runner_up: str
     reversed_by: str  # the input that would reverse it, in words
@@ -201,7 +201,7 @@ def _replayed_under(
 
 
 def bills(jobs: Sequence[Backtest]) -> Bills:
-    """What all jobs cost together under each system under which all of them finish."""
+    """Total cost of all jobs under each system under which all of them finish."""
     useful_h = [job.facts.useful_h for job in jobs]
     by_system = {
         system.system: [bill for job in jobs if (bill := job.systems[place].bill) is not None]
@@ -212,10 +212,10 @@ def bills(jobs: Sequence[Backtest]) -> Bills:
 
 @dataclass(frozen=True, slots=True)
 class MoneyDraws:
-    """All jobs in money, in each joint draw of what their logs do not say."""
+    """Cost of all jobs in money, in joint draws of values missing from their logs."""
 
     best: str  # the cheapest by the bills
-    saved: Estimate | None  # beside what ran [cents]; None where that has no bill
+    saved: Estimate | None  # compared with the system that ran [cents]; None: no bill
     cheapest_in: Mapping[str, int]  # draws, by system
     n_draws: int
 
@@ -240,7 +240,7 @@ def money_draws(jobs: Sequence[Backtest]) -> MoneyDraws | None:
 
 
 def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:
-    """The system that costs least over all jobs, and what would make another one cost less."""
+    """The cheapest system over all jobs, and the input that would make another one cheaper."""
     totals = {
         replayed.system: np.sum([job.systems[place].overhead_h for job in jobs], axis=0)
         for place, replayed in enumerate(jobs[0].systems)
@@ -276,7 +276,7 @@ def _reversal(jobs: Sequence[Backtest], best: str, seed: int) -> str:
 
 
 def _winner(jobs: Sequence[Backtest], cost: str, times: float, seed: int) -> str:
-    """The system that is cheapest where a cost is so many times larger, by the first draw."""
+    """The cheapest system in the first draw if a cost is multiplied by `times`."""
     totals, first = Counter[str](), np.zeros(1, dtype=np.int64)
     for job in jobs:
         experiment = job.experiment(costs_h={cost: job.facts.costs_h[cost] * times})

@@ -57,26 +57,26 @@ class HalfPrediction:
     mtbf_h: float
     predicted: Estimate  # ETTR: mean, and a 90 % predictive interval
     mean_within: float  # in 9 of 10 cases: so far the MTBF leaves the predicted mean open
-    observed: Estimate  # ETTR of the later half; interval of what the logs do not say
+    observed: Estimate  # ETTR of the later half; interval of values missing from the logs
     hours_before: float
     hours_after: float
     moved: tuple[str, float, float]  # what differs most: its share of the hours, early and late
 
     @property
     def is_inside(self) -> bool:
-        """Whether what was observed lies in the predictive interval."""
+        """Whether the observed ETTR lies in the predictive interval."""
         return self.predicted.low <= self.observed.mean <= self.predicted.high
 
     @property
     def n_for_a_point(self) -> int:
-        """Failures that would tell the mean to one point in 9 of 10 cases, all else equal."""
+        """Failures needed to know the mean to one point in 9 of 10 cases, all else equal."""
         return ceil(self.n_failures * (self.mean_within / ONE_POINT) ** 2)
 
 
 def calibrate(
     jobs: Sequence[JobLedger], *, n_nodes: int, n_bootstrap: int = 0, seed: int = 0
 ) -> Calibration:
-    """Make a scenario of the logs. Raises ParameterError where they say too little."""
+    """Make a scenario of the logs. Raises ParameterError where they hold too little."""
     gaps = _gaps(jobs)
     if gaps.n_observed < FEWEST_FAILURES:
         raise ParameterError(
@@ -101,7 +101,7 @@ def calibrate(
 
 
 def _gaps(jobs: Sequence[JobLedger]) -> Lifetimes:
-    """Hours between all failures of each job; what goes on at its end is censored."""
+    """Hours between the failures of each job; the last gap, up to its end, is censored."""
     durations, observed = [], []
     for job in jobs:
         all_h = [float(failure.at_h.mean()) for failure in failures_in(job)]
@@ -207,8 +207,8 @@ def _origins(
 def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPrediction:
     """Predict the ETTR of the later half of all wall hours from the earlier half alone.
 
-    The MTBF is drawn from what the earlier failures leave open (gamma, as of a Poisson process with
-    so many fewer failures as their gaps spread more). Raises ParameterError for too few of them.
+    The MTBF is drawn from a gamma distribution, as of a Poisson process whose number of failures
+    is divided by the squared variation of their gaps. Raises ParameterError for too few failures.
     """
     cut_ns = _cut_ns(jobs)
     cut_h = [min(max((cut_ns - job.begins_ns) / 3600e9, 0.0), job.wall_h) for job in jobs]
@@ -310,7 +310,7 @@ def _futures(scenario: Fragment, save_h: float, n_even: float, seed: int) -> tup
 def _renewals_h(
     gaps: Distribution, longer: float, until_h: float, rng: np.random.Generator
 ) -> Floats:
-    """Instants [h] of failures, whose gaps are so many times those of a distribution."""
+    """Instants [h] of failures, whose gaps are `longer` times those of a distribution."""
     at_h = np.zeros(1)
     while at_h[-1] < until_h:
         more_h = longer * gaps.sample(rng, 1 + int(until_h / (longer * gaps.mean_h)))

@@ -1,4 +1,4 @@
-"""``fit``: how the nodes of a log fail, or what the saves and loads of a log cost."""
+"""``fit``: the failures of a log's nodes, or the costs of a log's saves and loads."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def fit(
 
 
 def _read(log: Path, spec: LogSpec, age: str | None = None) -> tuple[Outages, Observation]:
-    """The outages of a log, and what was observed."""
+    """The outages of a log, and the conditions of their observation."""
     outages = read_log(log, spec)
     said_facts = {} if age is None else {"ages": ("given", "--age")}
     return outages, observation(outages, FirstUptime(age or "new"), said_facts)
@@ -149,7 +149,7 @@ def _costs(
 
 
 def _saved(save: str | Path | None, fragment: Fragment | str) -> tuple[Path, ...]:
-    """The file of the fragment, where it was asked for. Raises ParameterError if there is none."""
+    """Write the fragment if requested; returns its file. Raises ParameterError without one."""
     if save is None:
         return ()
     if isinstance(fragment, str):

@@ -1,4 +1,4 @@
-"""A fit to a log of failures, or of saves and loads: what fits, and the section of a scenario."""
+"""A fit to a log of failures, or of saves and loads: distributions, and a scenario's section."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def answer_of_fit(
     causes: Sequence[Mapping[str, Any]] = (),
     files: Sequence[Path] = (),
 ) -> Answer:
-    """What a log of failures says; the fragment for it or why there is none, and rows of causes."""
+    """The answer of a fit: distributions, the fragment or why it is missing, and causes."""
     rows_of = fitted.frames | ({"causes": list(causes)} if causes else {})
     frames = {name: pd.DataFrame(rows) for name, rows in rows_of.items()}
     written = None if isinstance(fragment, str) else fragment
@@ -103,7 +103,7 @@ def answer_of_costs(
     notes: Sequence[str],
     files: Sequence[Path] = (),
 ) -> Answer:
-    """What saves and loads cost by a log; notes are of the rows that were left out."""
+    """Costs of saves and loads by a log; `notes` name the rows that were left out."""
     frames = {name: pd.DataFrame(rows) for name, rows in frames_of(fits).items()}
     warnings = [*(note for fit in fits for note in fit.notes), *notes]
     costs = fragment.sections["costs"]
@@ -184,7 +184,7 @@ def _what_fits(frames: Frames) -> list[Block]:
 
 
 def _of_causes(causes: pd.DataFrame) -> Table:
-    """What each costs a job, and whether nodes wear out by it."""
+    """Cost of each cause to a job, and the shape of its up-times (wear-out)."""
     rows = causes.assign(
         monthly=[_spread(row, "job_rate_per_h", MONTH_H) for row in causes.to_dict("records")],
         saved=causes["overhead_saved_fraction"] * 100,
@@ -194,7 +194,7 @@ def _of_causes(causes: pd.DataFrame) -> Table:
         "mean_repair_h": "repair, h", "saved": "overhead saved, %",
         "uptime_shape": "shape (95 %)",
     }  # fmt: skip
-    return _table(rows, "What each cause costs the job; shape of Weibull up-times", headings)
+    return _table(rows, "Cost of each cause to the job; shape of Weibull up-times", headings)
 
 
 # ------------------------------------------------------------------------------ the documents

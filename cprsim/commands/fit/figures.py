@@ -110,7 +110,7 @@ def _quantiles(lifetimes: Lifetimes, judged: tuple[Fit, ...]) -> Panel:
 
 
 def _lines(lifetimes: Lifetimes, judged: tuple[Fit, ...], height: str) -> list[Series]:
-    """What each fitted distribution says at the ages that were seen, and a little beyond."""
+    """A line for each fitted distribution, over the observed ages and a margin."""
     ends_h = lifetimes.duration_h[lifetimes.observed]
     ages_h = np.geomspace(max(ends_h.min() / 2, 1e-6), ends_h.max() * 1.5, N_AGES)
     return [

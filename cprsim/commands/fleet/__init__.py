@@ -68,11 +68,11 @@ def fleet(
 ) -> Answer:
     """Simulate many jobs on one cluster, and choose an option.
 
-    The scenario says what a typical job is, its section 'fleet' how many there are, how they
-    differ and what they share. All options meet the same failures. The answer is what failures
-    cost, which strategy and how many spares are cheapest, what that saves per month, and which
-    unknown input would reverse it. Finished histories are stored: the same command continues where
-    it was stopped, further options run alone.
+    The scenario describes a typical job; its section 'fleet' gives the number of jobs, their
+    differences and their shared resources. All options meet the same failures. The answer is the
+    cost of failures, the cheapest strategy and number of spares, the saving per month, and the
+    unknown input that would reverse the choice. Finished histories are stored: the same command
+    continues where it was stopped, and only new options run.
 
     Parameters
     ----------
@@ -96,13 +96,13 @@ def fleet(
     Returns
     -------
     Answer
-        ``frames["options"]``: a row per option, with what a month costs; ``["parts"]``: of that
-        cost; ``["unknown"]``: where an input reverses the answer.
+        ``frames["options"]``: a row per option, with its cost per month; ``["parts"]``: that
+        cost by part; ``["unknown"]``: values at which an input reverses the answer.
 
     Raises
     ------
     CprsimError
-        What is wrong with the scenario or an option.
+        The scenario or an option is wrong.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def fleet(
 
 
 def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
-    """What ``--over`` varies. Raises CprsimError for what is no axis."""
+    """The axes of ``--over``. Raises CprsimError for an invalid axis."""
     axes: dict[str, Values] = {}
     for name, written in said_axes(assignments(over)).items():
         key = SHORT.get(name, name)
@@ -168,7 +168,7 @@ def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], i
 
 
 def _identity(loaded: LoadedScenario, axes: Axes) -> Identity:
-    """What decides the result. Raises ResultError where an input can't be read."""
+    """The inputs of the result. Raises ResultError where one can't be read."""
     identity, section = identity_of(loaded, "fleet"), loaded.scenario.fleet
     over = "".join(f"# --over {key}: {list(values.written)}\n" for key, values in axes.items())
     inputs = dict(identity.inputs)

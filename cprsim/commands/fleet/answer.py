@@ -1,4 +1,4 @@
-"""A fleet: the recommendation, all options, what a month costs, how many spares are enough."""
+"""A fleet: recommendation, options, cost per month, and the sufficient number of spares."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cprsim.results.words import count, hours, significant, with_ends, with_inte
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
 MONTH = "month of 730.5 h"
-CAPTIONS = {"fleet": "Overheads, and what is not useful work", "curve": "Over what was varied"}
+CAPTIONS = {"fleet": "Overheads, and the cost besides useful work", "curve": "Over what was varied"}
 MOST_ROWS = 200
 
 
@@ -61,7 +61,7 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
 
 
 def _recommended(result: FleetResult) -> dict[str, Any]:
-    """The strategy of the best option beside the present one, with the option's values."""
+    """The best option's strategy and values, compared with the present option."""
     best, present = (
         result.option(name) for name in (result.decision.best, result.decision.present)
     )
@@ -101,7 +101,7 @@ def _document(result: FleetResult) -> Document:
 
 
 def _options(result: FleetResult) -> Table:
-    """A row for each option: overheads, waiting, use, and what a month costs."""
+    """A row for each option: overheads, waiting, utilisation, and cost per month."""
     uses = any(
         not isnan(option.statistics["utilisation_fraction"].mean) for option in result.options
     )
@@ -167,7 +167,7 @@ def _amount(result: FleetResult, cost: float) -> str:
 
 
 def _saves(result: FleetResult) -> Estimate:
-    """What the best costs less than the present, per month."""
+    """Saving per month of the best option compared with the present one."""
     return result.decision.saves.times(0.01 if result.has_money else 1.0)
 
 
@@ -187,7 +187,7 @@ def _advice(result: FleetResult) -> str:
 
 
 def _cautions(result: FleetResult) -> list[str]:
-    """What the recommendation does to accuracy, and which options it leaves aside."""
+    """Stale shards of the recommended option, cheaper stale options, and left-out options."""
     best, cautions = result.option(result.decision.best), []
     if best.statistics["pls"].mean > 0:
         cautions.append(f"It leaves shards stale: {_pls(best)}; the scenario says what it may.")

@@ -1,4 +1,4 @@
-"""A history of a fleet under one strategy: its jobs, what becomes of each, what all cost."""
+"""A history of a fleet under one strategy: its jobs, their outcomes and their cost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STATISTICS = {
 
 @dataclass(frozen=True, slots=True)
 class PreparedFleet:
-    """A fleet as records: its jobs and when they arrive, and what they share."""
+    """A fleet as records: its jobs, their arrivals, and their shared resources."""
 
     section: Fleet
     seed: int
@@ -75,7 +75,7 @@ class PreparedFleet:
 
 
 def prepare(loaded: LoadedScenario) -> PreparedFleet:
-    """Make records of a scenario with a fleet. Raises ScenarioError where that can't be done."""
+    """Make records of a scenario with a fleet. Raises ScenarioError if the fleet is invalid."""
     population, section = population_of(loaded), fleet_of(loaded)
     knows_repair = loaded.scenario.cluster.repair is not None or loaded.trace_path is not None
     if section.spares is not None and not knows_repair:
@@ -106,7 +106,7 @@ OUTCOME = ("wall_h", "finished", "useful_h", "n_failures", "n_saves")
 
 
 class History(NamedTuple):
-    """What became of the jobs of a fleet, a row per job in order of arrival.
+    """Outcomes of the jobs of a fleet, a row per job in order of arrival.
 
     `jobs` has kind, nth, n_nodes, arrive_h, start_h, wall_h, finished, useful_h, n_failures,
     n_saves, queued_h (from arrival to start), overhead (share of the useful time) and pls (of lost
@@ -118,7 +118,7 @@ class History(NamedTuple):
 
 
 def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> History:
-    """What becomes of all jobs of a fleet under one strategy.
+    """Simulate all jobs of a fleet under one strategy.
 
     A job meets the failures of its kind's replication ``history * n_jobs + nth``.
     """
@@ -169,7 +169,7 @@ def _history(jobs: pd.DataFrame, hours: pd.DataFrame) -> History:
 
 
 def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSaves:
-    """The saves whose bytes go over the cluster's storage."""
+    """The saves whose bytes use the cluster's storage."""
     policy, storage = kind.policies[strategy], kind.costs.storage
     costs = kind.at_costs_of(kind.scenario.recovery[strategy]).costs
     are_moved = Transfer() in (costs.save_stall, costs.save_background)
@@ -196,9 +196,9 @@ class FleetCell:
 
     Parameters
     ----------
-    means : those of the statistics that are means over jobs, by kind of job
-    used : by all jobs and the spares, which stand there all the window
-    usage : of the jobs of each kind
+    means : statistics that are means over jobs, by kind of job
+    used : usage of all jobs, and of the spares, which are held over the whole window
+    usage : usage of the jobs of each kind
     """
 
     finished: float  # share of the jobs
@@ -210,7 +210,7 @@ class FleetCell:
 
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
-    """What a history comes to."""
+    """Summarise a history."""
     (jobs, hours), section, window_h = history, fleet.section, fleet.section.window_h
     stands_h = jobs.wall_h.sum() if is_alone(section) else window_h  # of spares
     within = np.clip(window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
@@ -272,7 +272,7 @@ def summed(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def cost_of(cell: FleetCell, prices: Prices | None) -> float:
-    """What a cell costs per month: whole cents, or node-hours where nothing has a price."""
+    """Cost of a cell per month: whole cents, or node-hours without prices."""
     if prices is None:
         return sum(node_hours(cell.used).values())
     return float(bill_of(with_spares(prices, cell.used), cell.used).total_cents)

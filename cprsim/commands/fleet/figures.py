@@ -1,4 +1,4 @@
-"""Figures of a fleet: where the hours or the money go, and the curve over what was varied."""
+"""Figures of a fleet: hours or money by part, and the curve over the varied key."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _percent(option: FleetOption, statistic: str) -> float:
 
 
 def _unit(result: FleetResult) -> tuple[float, str]:
-    """By what costs are divided to be shown, and their unit."""
+    """The divisor and the unit of the shown costs."""
     if result.has_money:
         return 100.0, f"{result.currency or 'money'} per month"
     return 1.0, "node-hours per month"

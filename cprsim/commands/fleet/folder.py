@@ -53,7 +53,7 @@ class FleetResult:
         return self.currency is not None
 
     def parts(self, option: FleetOption) -> Mapping[str, float]:
-        """What an option costs per month: cents, or node-hours where nothing has a price."""
+        """Cost of an option per month, by part: cents, or node-hours without prices."""
         return option.cents if self.has_money else option.node_h
 
 
@@ -94,7 +94,7 @@ def write_fleet(
 
 
 def options_frame(result: FleetResult) -> pd.DataFrame:
-    """A row per option: values of the axes, statistics with intervals, what a month takes."""
+    """A row per option: values of the axes, statistics with intervals, cost per month."""
     axes = {key: values_along(list(written)) for key, written in result.axes.items()}
     at = {key: dict(zip(of.written, of.listed, strict=True)) for key, of in axes.items()}
     rows = [

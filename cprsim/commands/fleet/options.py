@@ -62,7 +62,7 @@ Axes = Mapping[str, Values]  # keys of the scenario whose values are options
 
 
 class _History(NamedTuple):
-    """One history under one strategy, at some values; `digest`: of all that decides its numbers."""
+    """One history under one strategy, at given values; `digest` is that of its inputs."""
 
     loaded: LoadedScenario
     strategy: int
@@ -101,7 +101,7 @@ class FleetOption:
 def option_of(
     where: Mapping[str, Plain], strategy: str, cells: tuple[FleetCell, ...], prices: Prices | None
 ) -> FleetOption:
-    """What the histories of a strategy at some values come to."""
+    """Summarise the histories of a strategy at given values."""
     node_h = _mean_by_part([node_hours(cell.used) for cell in cells])
     cents: dict[str, int] = {}
     energy = carbon = nan
@@ -150,7 +150,7 @@ def _mean_by_part(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def saving(base: FleetOption, option: FleetOption) -> Estimate:
-    """What the other option costs less per month, paired: both meet the same failures."""
+    """Saving of the other option per month, paired: both meet the same failures."""
     savings = np.array(base.costs) - np.array(option.costs)
     of_kinds = [cost_by_kind(o.cells[0], o.prices) for o in (base, option)]
     return _estimate(savings.tolist(), of_kinds[0] - of_kinds[1])
@@ -196,7 +196,7 @@ def varied(
 
 
 def prices_of(loaded: LoadedScenario) -> Prices | None:
-    """The scenario's prices; None where nothing has one."""
+    """The scenario's prices; None without prices."""
     of_job = money.prices_of(loaded.scenario)
     return None if of_job is None else of_job.prices
 
@@ -239,7 +239,7 @@ def _bodies(work: _History) -> list[Body]:
 
 
 def _histories(loaded: LoadedScenario, strategy: int) -> Iterator[_History]:
-    """The histories of one strategy, each with the digest of what decides its numbers."""
+    """The histories of one strategy, each with the digest of its inputs."""
     scenario, fleet = loaded.scenario, fleet_of(loaded)
     table = None if fleet.table is None else table_of(loaded, fleet.table)
     common = digest_by_this_source(
@@ -348,7 +348,7 @@ def one_job(loaded: LoadedScenario, where: Mapping[str, Plain]) -> LoadedScenari
 
 
 def _eligible(loaded: LoadedScenario, able: Sequence[FleetOption]) -> list[FleetOption]:
-    """The options that leave no shard stale, or whose entry says how much of that is accepted."""
+    """The options that leave no shard stale, or whose entry gives the accepted PLS."""
     entries = loaded.scenario.recovery
     accepted = {e.name for e in entries if e.target_pls is not None and not e.assumed}
     return [o for o in able if o.strategy in accepted or not o.statistics["pls"].mean > 0.0]
@@ -363,7 +363,7 @@ def contenders(
     """
 
     def steps(option: FleetOption) -> int:
-        """How far it is from the best, along the axes."""
+        """Number of values between an option and the best, summed over the axes."""
         places = [
             [values.written.index(o.where[key]) for o in (option, best)]
             for key, values in axes.items()
@@ -386,6 +386,6 @@ def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
     unknown = unknown_values(loaded)
     for key in axes:
         if key in unknown:
-            message = "is varied by --over: what is chosen is not unknown"
+            message = "is varied by --over: a key is either an option or an unknown input"
             raise ScenarioError.at(loaded.place(UNKNOWN), message, key=f"{UNKNOWN}.{key}")
     return unknown

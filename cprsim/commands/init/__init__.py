@@ -46,23 +46,23 @@ def init(
 ) -> Answer:
     """Write a first scenario of your job, or copy a shipped one.
 
-    What you do not say is assumed, and marked so in the file.
+    Values that you do not give are assumed, and marked so in the file.
 
     Parameters
     ----------
     file : str or Path, optional
         The scenario to write; default: scenario.yaml, or the name of the copied one.
     kind : str, optional
-        What trains: a recommendation model on embedding servers, or a language model on workers.
+        Kind of job: a recommendation model on embedding servers, or a language model on workers.
     nodes : int or str, optional
         Nodes of the job: 12; of a recommender 8+4.
     failures : str, default "unknown"
         Mean time between failures: '28 h' of the job, '1000 d per node'; a log, which is fitted;
-        what 'cprsim fit --save' wrote; or a published rate of --list, such as llama3.
+        the file of 'cprsim fit --save'; or a published rate of --list, such as llama3.
     saves : str, default "unknown"
         How it saves today: '30 min, 2 min' is every 30 min, for 2 min.
     state : str, optional
-        The model's state in all, such as '6 TB': parameters and optimizer, or tables.
+        The model's whole state, such as '6 TB': parameters and optimizer, or tables.
     storage : str, optional
         Bandwidth of the storage, shared by all nodes: '800 Gbit/s'.
     length : str, optional
@@ -72,17 +72,17 @@ def init(
     listed : bool, default False
         List the scenarios that come with cprsim, and published rates of failures.
     force : bool, default False
-        Replace a file that is there.
+        Replace an existing file.
 
     Returns
     -------
     Answer
-        ``frames["commands"]`` to go on with; listed: ``["scenarios"]``, ``["presets"]`` of rates.
+        ``frames["commands"]`` to run next; listed: ``["scenarios"]``, ``["presets"]`` of rates.
 
     Raises
     ------
     CprsimError
-        An option makes no sense, a log can't be read, or the file is there already.
+        An option makes no sense, a log can't be read, or the file exists already.
     """
     shipped = shipped_scenarios()
     if listed:
@@ -117,7 +117,7 @@ def init(
 
 
 def _written(path: Path, text: str, force: bool) -> list[Path]:
-    """The scenario, and the schema beside it where none is there."""
+    """Write the scenario, and the schema into its folder if that has none."""
     (write_over if force else write_new)(path, text)
     schema = put_schema_beside(path)
     return [path] if schema is None else [path, schema]

@@ -1,4 +1,4 @@
-"""A first scenario with the commands that it is for; what is shipped."""
+"""Answers of ``init``: a new scenario with the next commands, or the shipped scenarios."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cprsim.scenario.schema import Scenario
 def answer_of_first(
     facts: Known, scenario: Scenario, text: str, notes: Sequence[str], files: Sequence[Path]
 ) -> Answer:
-    """A scenario that was written, and the commands to go on with."""
+    """A new scenario, and the commands to run next."""
     file, today = shlex.quote(str(files[0])), "today" if facts.interval_h else "full"
     choose = (
         ("Which recovery system costs least?", f"systems {file}")
@@ -55,7 +55,7 @@ def answer_of_written(
     name: str, sentence: str, files: Sequence[Path], remarks: Sequence[str] = (),
     commands: Sequence[tuple[str, str]] = (), **values: Any,
 ) -> Answer:  # fmt: skip
-    """A scenario that was written, what is said of it, and commands by their questions."""
+    """A new scenario, its remarks, and commands with the questions that they answer."""
     rows = [(question, f"cprsim {command}") for question, command in commands]
     listing = ListingBlock("", "\n".join(f"# {question}\n{command}" for question, command in rows))
     document = Document(

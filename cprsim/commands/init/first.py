@@ -1,6 +1,6 @@
 """A first scenario of ``cprsim init``: a template with comments, filled with answers.
 
-What was not said is assumed, and marked so beside the number.
+Missing answers are assumed, and marked so next to the number.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ ASSUMED, GIVEN = "assumed", "given"
 RECOMMENDER, LLM = "recommender", "llm"
 PER_NODE = "per node"
 INSTEAD = {RECOMMENDER: "cpr", LLM: "kokolis-rsc1"}  # rates of others
-NODE_STATE_BYTES = {RECOMMENDER: 50e9, LLM: 100e9}  # where nobody said how much
+NODE_STATE_BYTES = {RECOMMENDER: 50e9, LLM: 100e9}  # assumed unless given
 SAVE_H = 2 / 60
 WEEK_H = 168.0
-COLUMN = 30  # from which comments stand
+COLUMN = 30  # of the comments
 TIMES_OF_JOB = ("mtbf", "mtbf_95", "ages")  # of a rate, that grow as the job has fewer nodes
 _NODES = re.compile(r"(?:(\d{1,9})\s*\+\s*)?(\d{1,9})")
-OR_LOG = f", 1000 d {PER_NODE}, {UNKNOWN}, the name of a log that is there, or a published rate"
+OR_LOG = f", 1000 d {PER_NODE}, {UNKNOWN}, the name of an existing log, or a published rate"
 MTBF = Quantity(TIME, "1 s", "100000000 h", "28 h", OR_LOG)
 STATE = Quantity(SIZE, "1 B", "1000 PB", "6 TB")
 STORAGE = Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "800 Gbit/s")
@@ -119,12 +119,12 @@ GEMINI = "  - {gemini}  # copies in a peer's memory, as often as they fit\n"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a job; None: nobody said."""
+    """The user's answers on a job; None: not given."""
 
     kind: str  # RECOMMENDER or LLM
     servers: int  # that hold state: embedding servers, or workers of a language model
     trainers: int = 0
-    split: bool = True  # it was said how many are servers, not only how many nodes there are
+    split: bool = True  # the number of servers was given, not only that of nodes
     mtbf_h: float | None = None
     per_node: bool = False  # the MTBF is of each node, not of the job
     rate: str = ""  # the name of a published one
@@ -144,7 +144,7 @@ class Known:
 
 
 def quantity(option: str, text: str | None, kind: Quantity) -> float | None:
-    """A quantity that an option says; None: it is not known. Raises ParameterError."""
+    """A quantity from an option; None: unknown. Raises ParameterError."""
     written = UNKNOWN if text is None else text.strip()
     try:
         return None if written == UNKNOWN else kind.read(written)
@@ -193,8 +193,8 @@ def saves_of(text: str) -> dict[str, Any]:
     every, comma, cost = text.partition(",")
     if not comma or "," in cost:
         raise ParameterError(
-            f"--saves: {one_line(text)!r} is not how a job saves: write the interval and what a "
-            f"save takes, such as '30 min, 2 min', or {UNKNOWN}"
+            f"--saves: {one_line(text)!r} is no interval with the duration of a save: write "
+            f"both, such as '30 min, 2 min', or {UNKNOWN}"
         )
     return {
         "interval_h": quantity("--saves", every, INTERVAL),
@@ -203,17 +203,17 @@ def saves_of(text: str) -> dict[str, Any]:
 
 
 def for_nodes(section: dict[str, Any], n_nodes: int) -> tuple[dict[str, Any], str]:
-    """A section `failures` for a job on so many nodes, and in words from what to what it is scaled.
+    """A section `failures` scaled to a job on `n_nodes` nodes, and the scaling in words.
 
-    Nodes are taken to fail alike and independently: the rate is in proportion to their number.
-    Raises ParameterError where the section does not say of how many nodes its rate is.
+    Nodes are assumed to fail alike and independently: the rate is proportional to their number.
+    Raises ParameterError where the section lacks the number of nodes of its rate.
     """
     n_known = section.get("nodes")
     if section.get("kind") != "job" or n_known == n_nodes:
         return section, ""  # the others have a clock for each node
     if not isinstance(n_known, int) or n_known < 1:
         raise ParameterError(
-            "failures.nodes is missing: of how many nodes is this rate? Write for example "
+            "failures.nodes is missing: give the number of nodes of this rate, such as "
             f"`nodes: {n_nodes}` below `kind: job`"
         )
     factors = {"hazards": n_nodes / n_known} | dict.fromkeys(TIMES_OF_JOB, n_known / n_nodes)
@@ -268,7 +268,7 @@ def first_scenario(job: Known, name: str) -> str:
 
 
 def n_assumed(text: str) -> int:
-    """How many lines of a first scenario hold a number that nobody gave."""
+    """Number of lines of a first scenario that hold an assumed number."""
     return sum(ASSUMED in line for line in text.partition("\nname:")[2].splitlines())
 
 

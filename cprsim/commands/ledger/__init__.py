@@ -31,9 +31,9 @@ def ledger(
 ) -> Answer:
     """Book the hours of jobs from their logs.
 
-    Hours are useful work, saves, and failures by what they cost.
-    Values missing from the logs are drawn from those of other incidents; 95 % intervals show what
-    that leaves open, and what was inferred is counted.
+    Hours are split into useful work, saves, and the costs of failures.
+    Values missing from the logs are drawn from those of other incidents; 95 % intervals show the
+    uncertainty of the draws, and inferred values are counted.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ TITLES = {"useful": "useful work", "lost": "lost work", "wait": "wait for a node
 
 
 def answer_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Answer:
-    """The hours of some jobs; notes are of what was left out of their logs."""
+    """The answer of a ledger of some jobs; `notes` name the skipped parts of their logs."""
     hours = [{"part": name, **total.columns("hours")} for name, total in total_hours(jobs).items()]
     charged = sorted(
         (incident for job in jobs for incident in job.incidents),
@@ -152,7 +152,7 @@ def _incidents(incidents: pd.DataFrame, jobs: pd.DataFrame) -> Table:
              f"{row['node']} {row['cause']}".strip()]
         )  # fmt: skip
     return Table(
-        "What they cost, the work lost with them included",
+        "Cost of the worst incidents, lost work included",
         [*word_columns("when (UTC)", "job"), *number_columns("hours", "95 %"),
          *word_columns("of which [h]", "where")],
         rows,

@@ -1,4 +1,4 @@
-"""What failed jobs cost a cluster, by Slurm's accounting: months, quarters, nodes."""
+"""Cost of failed jobs of a cluster, by Slurm's accounting: months, quarters, nodes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _document(
     remarks = {
         f"Worst nodes, by their share of the attempts that failed{by}: {names}.": names,
         "No node is named by a failed attempt: print the column NodeList.": n_failed and not names,
-        "A failed attempt lost at most what it ran since its start: sacct tells of no saves.":
+        "A failed attempt lost at most its run time since its start: sacct records no saves.":
             n_failed,
         "Every attempt of the table failed: which share of all node-hours that is, it does not say "
         "(sacct without -s has all).": n_failed == n_attempts,

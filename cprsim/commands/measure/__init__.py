@@ -1,4 +1,4 @@
-"""``measure``: what stale shards cost a model in accuracy."""
+"""``measure``: the accuracy that a model loses by stale shards."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def measure(
     dask: Dask = None,
     allow_code: AllowCode = False,
 ) -> Answer:
-    """Measure what stale shards cost in accuracy.
+    """Measure the accuracy lost by stale shards.
 
-    The answer is a staleness curve. The scenario's section 'kernel' is trained many times with
-    controlled failures, each run beside its twin without any. Finished runs are stored beside the
-    curve, in FILE.runs: the same command goes on where it was stopped. Workers of a cluster write
-    there too: they need the same file system.
+    The answer is a staleness curve. The model of the scenario's section 'kernel' is trained many
+    times with controlled failures, and each run is compared with its twin without failures.
+    Finished runs are stored in FILE.runs: the same command continues where it was stopped. Workers
+    of a cluster write there too: they need the same file system.
 
     Parameters
     ----------
@@ -79,16 +79,16 @@ def measure(
     file : str or Path, optional
         The curve to write (.json); default: results/curves/NAME.json.
     seeds : int, optional
-        Run this number of seeds, whatever precision and time.
+        Run this number of seeds, regardless of precision and time.
     precision : str or float, default "20 %"
         Stop when the standard error of every slope is this share of partial's slope.
     budget : str, default "10 min"
-        Stop after this time; the same command goes on.
+        Stop after this time; the same command continues.
     strategies : sequence of str, optional
-        Strategies that are measured, partial among them; may be repeated. Default: all.
+        Strategies to measure, partial among them; may be repeated. Default: all.
     metrics : sequence of str, optional
-        Further metrics that the curve holds, such as ne or calibration; may be repeated. Default:
-        of a trainer of your own all, of the built-in model none.
+        Further metrics of the curve, such as ne or calibration; may be repeated. Default: all of
+        your own trainer, none of the built-in model.
     workers : int, optional
         Processes on this machine; default: one per core.
     dask : str, optional
@@ -106,7 +106,7 @@ def measure(
     Raises
     ------
     CprsimError
-        What is wrong with the scenario or its trainer, or that the time was too short.
+        The scenario or its trainer is wrong, or the time was too short.
     """
     loaded = source_of(scenario, overrides).read()
 
@@ -151,7 +151,7 @@ def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
 
 
 def prepared(request: MeasureRequest) -> tuple[MeasureRequest, Expected]:
-    """Train once without failures, and warn of what speaks against measuring this."""
+    """Train once without failures, and warn if the model or the precision is unsuitable."""
     kernel = request.kernel
     if kernel.trainer is None:
         built_in = setting_of(request.loaded, kernel.seed)
@@ -173,7 +173,7 @@ def prepared(request: MeasureRequest) -> tuple[MeasureRequest, Expected]:
 
 
 def _trained(request: MeasureRequest, expected: Expected, path: Path) -> Measured:
-    """Run what is missing, until precision, time or seeds are reached."""
+    """Run the missing trainings until precision, time limit or number of seeds is reached."""
     n_seeds = request.n_seeds or expected.seeds_for(request.precision)
     n_runs = n_seeds * (1 + len(request.design.trials(request.kernel.seed, request.n_servers)))
     watch.keeps(

@@ -1,4 +1,4 @@
-"""A staleness curve: what stale shards cost in accuracy, and how far that holds."""
+"""A staleness curve: the accuracy lost by stale shards, and the curve's validity."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def answer_of_curve(curve: StalenessCurve, **about: Any) -> Answer:
 
 
 def inputs_of_curve(curve: StalenessCurve) -> dict[str, str]:
-    """What was trained and what made the file, key by key."""
+    """The trained model, and the program and command that wrote the file, key by key."""
     inputs = {**curve.manifest, "kernel": curve.kernel, "command": curve.command or None}
     return dict(flat(inputs, ""))
 
@@ -134,7 +134,7 @@ def _weights(response: Response) -> pd.DataFrame:
 
 
 def _held_out(curve: StalenessCurve) -> Iterator[dict[str, Any]]:
-    """Runs that took no part in the fit, over what the fit predicts."""
+    """Losses of runs held out of the fit, divided by the predicted losses."""
     for metric in curve.metrics:
         for check in curve.checks.get(metric.value, {}).get("held_out", ()):
             ratio = SeedMean(**check["measured_over_predicted"])
@@ -162,7 +162,7 @@ def _document(curve: StalenessCurve, frames: Mapping[str, pd.DataFrame]) -> Docu
         name="staleness",
     )
     held_out = [frames["held_out"]] if "held_out" in frames else []
-    trained = [("identity of what was trained", str(curve.identity))]
+    trained = [("identity of the trained model", str(curve.identity))]
     fitness = [] if curve.kernel is None else ["The curve is fit for use."]
     if curve.unfit:
         why = "; ".join(curve.unfit)
@@ -185,10 +185,10 @@ def _document(curve: StalenessCurve, frames: Mapping[str, pd.DataFrame]) -> Docu
 
 
 def _answer(losses: pd.DataFrame) -> str:
-    """What losing a hundredth of the samples costs."""
+    """The accuracy lost with a hundredth of the samples."""
     rows = losses[losses["pls"] == PORTIONS[0]]
     if rows.empty:
-        return "It says what recovery systems lose by what their failures and saves count."
+        return "It gives the loss of recovery systems by the number of their failures and saves."
     name = WHOLE if WHOLE in set(rows["strategy"]) else rows["strategy"].iloc[0]
     costs = [
         f"{Metric(metric).loss_label} {with_interval(loss, high - loss)}"
@@ -201,7 +201,7 @@ def _answer(losses: pd.DataFrame) -> str:
 
 
 def _table(strategies: pd.DataFrame) -> Table:
-    """What a PLS costs under each strategy, and the bytes that its saves write."""
+    """Loss per PLS of each strategy, and the bytes that its saves write."""
     return Table(
         "Slopes per weighted PLS, ± the half-width of the 95 % interval; bytes of saves every "
         f"{COUNTED_INTERVAL:.0%} of the run",
@@ -218,7 +218,7 @@ def _table(strategies: pd.DataFrame) -> Table:
 
 
 def _remarks(curve: StalenessCurve) -> Iterator[str]:
-    """Metrics that are not for use, and what one failure costs."""
+    """Metrics that are unfit for use, and the loss of one failure."""
     for metric, why in curve.unfit_metrics.items():
         yield f"No limit of {metric.label} is taken: {'; '.join(why)}."
     lost = [
@@ -237,9 +237,9 @@ def _remarks(curve: StalenessCurve) -> Iterator[str]:
 def _histories(held_out: pd.DataFrame) -> Table:
     over = "measured_over_predicted"
     return Table(
-        "Losses of runs held out of the fit, over what the other seeds' fit predicts (a prediction "
-        f"holds where it is not surely off by {FAILS_BEYOND:.0%}, and is distinguished from none "
-        "and from twice as much)",
+        "Losses of runs held out of the fit, divided by the prediction of the other seeds' fit (a "
+        f"prediction holds unless it is surely off by {FAILS_BEYOND:.0%}, and if the loss is "
+        "distinguished from none and from twice as much)",
         [Column("strategy", is_number=False), Column("metric", is_number=False),
          *row_columns("prediction", "failures", "PLS", "loss", "over predicted", "95 %")],
         [
@@ -270,7 +270,7 @@ def _chart(curve: StalenessCurve) -> Chart:
             panels.append(Panel(title, "weighted PLS, portion of samples", label, lines))
     return Chart(
         f"Accuracy lost over the portion of lost samples: {curve.name}",
-        "Lines: what the measurement gives, with its 95 % interval.",
+        "Lines: loss by the measured response, with its 95 % interval.",
         tuple(panels),
     )
 

@@ -1,4 +1,4 @@
-"""``rehearse``: a scenario on real processes, beside what is predicted of it."""
+"""``rehearse``: a scenario on real processes, compared with its prediction."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def rehearse(
     smoke: bool = False,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Run a scenario on real processes, beside its prediction.
+    """Compare a scenario on real processes with its prediction.
 
     Processes of this machine train the stand-in of the section 'kernel', save, are killed as the
     scenario says and come back. The same command continues where it was interrupted.
 
     Exit codes: 0 all within tolerance, 1 something is off, 2 the input is wrong, 3 the machine was
-    too busy to tell.
+    too busy for a result.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def rehearse(
     Raises
     ------
     ParameterError
-        The scenario can't be rehearsed: what to change.
+        The scenario can't be rehearsed; the message says how to change it.
     WorkerError
         The machine is too busy for any run, or a process failed otherwise than as ordered.
     """

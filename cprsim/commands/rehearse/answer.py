@@ -1,4 +1,4 @@
-"""A rehearsal on real processes: predicted beside measured, and what each is worth."""
+"""A rehearsal on real processes: predicted and measured quantities, and valid attempts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def answer_of_rehearse(rehearsal: Rehearsal, result: Result | None = None, **abo
 
 
 def _quantities(of: Iterable[tuple[dict[str, Any], Iterable[ComparedQuantity]]]) -> pd.DataFrame:
-    """A row per compared quantity, with what it is of."""
+    """A row per compared quantity, with the strategy or attempt of its values."""
     rows = [
         {
             **whose,
@@ -75,8 +75,8 @@ def _quantities(of: Iterable[tuple[dict[str, Any], Iterable[ComparedQuantity]]])
 def _document(rehearsal: Rehearsal, result: Result | None) -> Document:
     name = rehearsal.experiment.scenario.name
     return Document(
-        title=f"Real processes beside their prediction: {name}",
-        question="Do real processes do what was predicted?",
+        title=f"Real processes compared with their prediction: {name}",
+        question="Do real processes behave as predicted?",
         answer=[_verdict(rehearsal), *_errors(rehearsal)],
         table=_table(rehearsal),
         remarks=list(_remarks(rehearsal)),
@@ -134,7 +134,7 @@ def _cells(line: ComparedQuantity) -> list[str]:
 
 
 def _remarks(rehearsal: Rehearsal) -> Iterator[str]:
-    """What the table does not say, the most important first."""
+    """Remarks beyond the table, the most important first."""
     for attempt in rehearsal.disagreeing:
         yield f"{_label(attempt)} differs from its replay: {_differences(attempt)}."
     for attempt in rehearsal.attempts:
@@ -143,7 +143,7 @@ def _remarks(rehearsal: Rehearsal) -> Iterator[str]:
     costs = rehearsal.calibration
     yield (
         f"Calibrated without failures: a whole save stalls {costs.stall_s:.3f} s (its bytes alone "
-        f"{costs.nominal_stall_s:.3f} s), a spare is there after {costs.activation_s * 1e3:.0f} "
+        f"{costs.nominal_stall_s:.3f} s), a spare is ready after {costs.activation_s * 1e3:.0f} "
         f"ms, a step takes {costs.step_s * 1e3:.1f} ms of {costs.pace_s * 1e3:.1f} ms. Detection, "
         "rescheduling and bandwidths are the scenario's; all else is predicted."
     )

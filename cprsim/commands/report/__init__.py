@@ -42,7 +42,7 @@ def report(
     out : str or Path, optional
         The page: Markdown where its name ends in .md, else HTML.
     title : str, optional
-        Title of the page, in place of its own.
+        Title of the page; default: that of the result.
     figures : str or Path, optional
         Draw the figures of the results in this folder, instead of the page.
     formats : sequence of str, default ("png", "svg")

@@ -1,4 +1,4 @@
-"""``reproduce``: papers' results again, ours beside published."""
+"""``reproduce``: results of papers, ours compared with the published."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def reproduce(
     workers: Workers = None,
     folder: Annotated[str | Path, Shell("--out", "DIR")] = "results/reproduce",
 ) -> Answer:
-    """Make results of papers again, ours beside published.
+    """Reproduce published results, and compare ours with them.
 
-    Finished results are found again; a run that was cut off continues where it was.
+    Finished results are found again; an interrupted run continues where it was.
 
     Parameters
     ----------
     *names : str
         Results to make (see --list); default: all.
     listed : bool, default False
-        List the results that there are.
+        List the results.
     effort : {"quick", "full", "large"}, default "full"
         All within 5 minutes on 2 cores, within an hour, or more of everything.
     clicks : str or Path, optional
@@ -56,7 +56,7 @@ def reproduce(
     -------
     Answer
         ``frames["claims"]``: a row per number of a paper, with ours and the verdict;
-        ``["charts"]``: what the figures show. Listed: ``["studies"]``.
+        ``["charts"]``: the values in the figures. Listed: ``["studies"]``.
 
     Raises
     ------

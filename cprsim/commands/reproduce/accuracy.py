@@ -1,4 +1,4 @@
-"""What failures cost in accuracy: runs of a small model, the stand-in, beside twins without any.
+"""Accuracy lost by failures: runs of a small model, the stand-in, and twins without failures.
 
 Full recovery trains the same batches on the same weights again: it loses exactly nothing.
 """
@@ -48,7 +48,7 @@ Losses = dict[str, Any]  # what a trial loses against its twin
 
 
 def clicks_of(work: Work) -> str:
-    """What the stand-in is trained on, in words."""
+    """The training data of the stand-in, in words."""
     return "generated clicks" if work.clicks is None else work.clicks.name
 
 
@@ -67,14 +67,14 @@ def setting_of(work: Work, seed: int, samples: int | None) -> ProxyModel:
 
 
 def lost_by(stand_in: ProxyModel, trials: Sequence[Trial]) -> dict[str, Any]:
-    """What each trial of a seed loses against its twin, and the twin's quality."""
+    """Losses of each trial of a seed compared with its twin, and the twin's quality."""
     twin, quality = runs.forked(stand_in.trainer(), stand_in.shards, trials)
     lost = [losses(trial, twin, quality[trial]) for trial in trials]
     return {"twin": {"auc": twin.auc, "log_loss": twin.log_loss}, "trials": lost}
 
 
 def losses(trial: Trial, twin: Quality, quality: Quality) -> Losses:
-    """What a trial loses against its twin, and how stale which shards were."""
+    """Losses of a trial compared with its twin, and the staleness of its shards."""
     stale = stale_shards([trial], N_SERVERS)
     columns = stale.progress_h, stale.since_save_h, stale.since_reload_h
     return {
@@ -297,7 +297,7 @@ def correlation(x: Floats, y: Floats) -> StudyEstimate:
 
 
 def linear(pls: Floats, lost: Floats) -> Tested:
-    """Whether a square term beside the line can be told from 0; open where none could be."""
+    """Test for a significant square term of the loss; open where its error is too large."""
     design = np.stack([pls, pls**2], axis=1)
     (slope, bend), (residual,), *_ = np.linalg.lstsq(design, lost)
     covariance = residual / (len(lost) - 2) * np.linalg.inv(design.T @ design)
@@ -311,9 +311,9 @@ def linear(pls: Floats, lost: Floats) -> Tested:
 def over_shipped(
     results: Iterable[runs.SeedResult], strategy: str, response: Response
 ) -> StudyEstimate:
-    """AUC that the trials of a measurement lost over what the shipped response says.
+    """AUC lost by the trials of a measurement, divided by that of the shipped response.
 
-    Mean over seeds of the ratio of sums; the error of the response's slope is in the interval.
+    Mean over seeds of the ratio of sums; the interval includes the error of the response's slope.
     """
     of_seeds = [
         [losses(trial, seed.twin.quality, quality)
@@ -334,7 +334,7 @@ def over_prediction(trials: Sequence[Mapping[Any, Any]], response: Response) -> 
 
 
 def _weighted(trial: Mapping[Any, Any], response: Response) -> Floats:
-    """Weighted PLS (1,) of one run; shares of the run stand for hours of a job of 1 h."""
+    """Weighted PLS (1,) of one run; shares of the run are taken as hours of a job of 1 h."""
     at, since_save, since_reload = np.array(trial["stale"]).T
     zeros = np.zeros(len(at), np.int64)
     shares = np.full(len(at), 1 / N_SERVERS)

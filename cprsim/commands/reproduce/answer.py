@@ -1,4 +1,4 @@
-"""Reproduced results of papers: ours beside the paper's, judged; and the same in documents."""
+"""Reproduced results of papers: ours, the paper's and the verdict; also for documents."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ FINDINGS = [finding for finding in Finding if finding is not Finding.NOTHING]
 
 
 def answer_of_list(studies: Iterable[Study]) -> Answer:
-    """The results that can be made again."""
+    """The results that can be reproduced."""
     rows = [[study.name, study.paper, study.known_as, study.shows] for study in studies]
     sentence = (
-        f"There are {len(rows)} results to make again. Figures and tables of papers are named by "
-        "what they show; their numbers were not at hand."
+        f"There are {len(rows)} results to reproduce. Figures and tables of papers are named by "
+        "their content, as their figure and table numbers were not at hand."
     )
     columns = word_columns("name", "of the paper", "known as", "what it shows")
     table = Table(f"Known as: how the paper's numbers are known. {MARKS}", columns, rows)
@@ -91,7 +91,7 @@ def _claim(name: str, row: Claim) -> dict[str, Any]:
 
 
 def _points(result: Reproduced) -> Iterator[dict[str, Any]]:
-    """What the figures of a result show."""
+    """The points and bands in the figures of a result."""
     for chart in result.summary.charts:
         for panel in chart.panels:
             axes = {"result": result.name, "chart": chart.title, "panel": panel.title}
@@ -141,7 +141,7 @@ def _document(result: Reproduced) -> Document:
 
 
 def _chart_blocks(chart: Chart) -> list[Block]:
-    """The figure, what its numbers are, and a table for each panel."""
+    """The figure, its caption, and a table for each panel."""
     panels = "; ".join(
         f"{panel.title}: {panel.y_label} over {panel.x_label}" for panel in chart.panels
     )

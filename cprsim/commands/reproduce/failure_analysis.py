@@ -1,8 +1,8 @@
-"""How long jobs run until they fail: survival and hazard, a gamma fit, and MTBF over nodes.
+"""Times to failure of jobs: survival and hazard, a gamma fit, and MTBF over nodes.
 
 The paper's jobs are not public. Ours run on nodes that fail as those of a public trace do (fitted,
-in `scenarios/failure-analysis.yaml`), nodes that differ and groups included: what the jobs' times
-to failure look like is not put in. Where the traces themselves are there, their gaps stand beside.
+in `scenarios/failure-analysis.yaml`), with its differences between nodes and its groups; the
+jobs' times to failure are no input. The gaps of the traces are shown too if their files are found.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def failure_analysis(work: Work) -> Summary:
 
 
 def gamma_fit(lifetimes: Lifetimes) -> GammaFit:
-    """A gamma fit to times until a failure, and how far it and an exponential fit are from them."""
+    """A gamma fit to times to failure, and the RMSE of it and of an exponential fit."""
     gamma, exponential = (fit(FAMILIES[name], lifetimes) for name in ("gamma", "exponential"))
     return {
         "n": lifetimes.n,

@@ -1,8 +1,8 @@
 """A fleet of 17,000 jobs under full recovery, and the same fleet under CPR.
 
-The paper analysed 17,000 jobs of 30 days; what they were is not known. `scenarios/fleet.yaml`
-assumes it, and was committed before the first run with the other assumptions below. Nothing was
-changed afterwards: what does not agree is shown, and so is what each other assumption would give.
+The paper analysed 17,000 jobs of 30 days, whose properties are unknown. `scenarios/fleet.yaml`
+assumes them, and was committed before the first run with the other assumptions below. Nothing was
+changed afterwards: disagreements are shown, and so are the results of each other assumption.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def _agreeing(others: Mapping[str, Jobs], target: Target, **of: Any) -> dict[str
 
 
 def bars(jobs: Jobs) -> Panel:
-    """Where the hours of full recovery go, by percentile of overhead."""
+    """Hours of full recovery by part, by percentile of overhead."""
     splits = [split(jobs, "full", low, high) for low, high, _ in BARS.values()]
     totals = [number(jobs, "full", statistic).ends for *_, statistic in BARS.values()]
     parts = (

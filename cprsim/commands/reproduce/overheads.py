@@ -1,4 +1,4 @@
-"""What failures cost, simulated case by case: the emulation, what it depends on, production scale.
+"""Simulated costs of failures: the emulation, its sensitivity to inputs, and production scale.
 
 The emulation: 56 h on 8 embedding servers with two failures, on two Criteo data sets.
 """
@@ -40,7 +40,7 @@ OF_FORMS = {form: f"CPR, {label}" for form, label in FORMS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """Means and 95 % intervals of what the strategies of one scenario cost."""
+    """Means and 95 % intervals of the costs of one scenario's strategies."""
 
     values: Values
 
@@ -94,7 +94,7 @@ def simulate_cases(
 
 
 def _simulated(work: Work, scenario: str, overrides: Sequence[str]) -> Values:
-    """Mean, low and high of every metric of every strategy; and what is known beforehand."""
+    """Mean, low and high of every metric of every strategy; its interval and its decision."""
     experiment = assemble(work.scenario(scenario, overrides))
     summary = spreads(summarise(simulate(experiment)))
     values: dict[str, dict[str, Sequence[float | None]]] = {}
@@ -133,10 +133,10 @@ IN_EMULATION = FULL | {
 
 
 def fig_overheads(work: Work) -> Summary:
-    """By the paper's first-order formula, counted, and simulated; then under other failures.
+    """Overheads by the paper's first-order formula, counted, and simulated; other failures.
 
-    Counted is what the formula misses where the job is no whole number of intervals; other failures
-    also strike saves and recoveries. Recovery systems of one's own stand below, where they can run.
+    Counting corrects the formula where the job is no whole number of intervals; other failures also
+    strike saves and recoveries. The user's own recovery systems come last, where they can run.
     """
     estimates: dict[str, Ours] = {}
     rows, panels = [], []
@@ -187,7 +187,7 @@ def fig_overheads(work: Work) -> Summary:
 
 
 def own_systems(loaded: LoadedScenario) -> tuple[list[str], list[str]]:
-    """The systems of one's own, and the override that lists them with the scenario's entries."""
+    """The user's own systems, and the override that adds them to the scenario's entries."""
     names = list(SYSTEMS)[N_SHIPPED:]
     entries: Any = loaded.data["recovery"]
     return names, [f"recovery={dumps([*entries, *names])}"] if names else []
@@ -288,7 +288,7 @@ def _over_failures(few: Simulated, many: Simulated) -> dict[str, Ours]:
 
 
 def _pls(form: str, n_together: int) -> str:
-    """The PLS that the formula says: the target, or k times it where the interval is undivided."""
+    """The PLS by the formula: the target, or k times it where the interval is undivided."""
     return f"PLS, {100 * n_together / N_EMB_PS:g} % of the servers failing, {OF_FORMS[form]}"
 
 

@@ -71,7 +71,7 @@ def steps_of(step_s: float) -> Callable[[pd.DataFrame], pd.Series[float]]:
 
 @dataclass(frozen=True)
 class Run:
-    """A published run: its scenario, what is predicted of it, and of which strategy."""
+    """A published run: its scenario, the predicted quantity, and the strategy."""
 
     file: str
     of: Callable[[pd.DataFrame], pd.Series[float]]
@@ -105,7 +105,7 @@ def run_of(case: str) -> Run:
 
 
 def published_runs(work: Work) -> Summary:
-    """Simulate the known arms as they were, the withheld ones over what is not known."""
+    """Simulate the known arms as they were, the withheld ones over draws of unknown inputs."""
     n_draws, claims = work.pick(20, 100, 400), work.study.claims
     known = {case for case in work.study.cases if case in claims and claims[case].text}
     parts = {
@@ -152,7 +152,7 @@ def of_log(path: Path) -> dict[str, Any]:
 
 
 def scenario_of(work: Work, case: str) -> LoadedScenario:
-    """The scenario of a case, with what the case changes."""
+    """The scenario of a case, with the overrides of the case."""
     return work.scenario(f"published-runs/{run_of(case).file}", work.study.cases[case])
 
 
@@ -169,7 +169,7 @@ def drawn_inputs(loaded: LoadedScenario, n: int) -> Iterator[dict[str, Plain]]:
 
 
 def outcomes(loaded: LoadedScenario, run: Run, n_draws: int) -> dict[str, Any]:
-    """What is predicted of a run, and its useful share, for each draw of inputs and replication."""
+    """Predicted quantity and useful share of a run, for each draw of inputs and replication."""
     draws = [*drawn_inputs(loaded, n_draws)] if n_draws else [{}]
     found: list[list[float]] = []
     shares: list[float] = []
@@ -196,7 +196,7 @@ def estimate(values: Any) -> StudyEstimate:
 
 
 def prediction(work: Work, case: str, found: dict[str, Any]) -> dict[str, Any]:
-    """A prediction as it is kept."""
+    """A prediction as it is stored."""
     loaded, run = scenario_of(work, case), run_of(case)
     made, shares = estimate(found["outcomes"]), estimate(found["shares"])
     free = {key: [entry.low, entry.high] for key, entry in (loaded.scenario.unknown or {}).items()}

@@ -1,4 +1,4 @@
-"""ShadowSync (Zheng et al. 2020, arXiv 2003.03477): throughput, sync gap and quality, ours beside.
+"""ShadowSync (Zheng et al. 2020, arXiv 2003.03477): throughput, sync gap, quality.
 
 Nearly everything of that paper is recalled. One number is fitted: that FR-EASGD-5 flattens at about
 14 trainers with 2 sync servers. All else is then a prediction.

@@ -1,4 +1,4 @@
-"""Results of papers that a command makes again, ours beside theirs, judged."""
+"""Results of papers that a command reproduces, with ours and the verdicts."""
 
 from __future__ import annotations
 

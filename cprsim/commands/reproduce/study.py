@@ -52,7 +52,7 @@ COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A table beside the comparisons."""
+    """A table in addition to the comparisons."""
 
     title: str
     headings: tuple[str, ...]
@@ -61,7 +61,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a study says: its question, its comparisons, and what they mean; stored as JSON."""
+    """The content of a study: question, comparisons, tables, notes and figures; stored as JSON."""
 
     title: str
     question: str
@@ -113,7 +113,7 @@ class Study:
         return ", ".join(sorted(marks - {""}))
 
     def data_files(self) -> dict[str, Path]:
-        """Its data by name; empty unless all are there."""
+        """Its data files by name; empty unless all exist."""
         folders = (PACKAGE, Path(os.environ.get(DATA, "")))
         paths = {
             name: folder / file
@@ -154,10 +154,10 @@ class Study:
 
 @dataclass(frozen=True)
 class Work:
-    """What a study works with: its effort, its inputs, and a store of the parts that are finished.
+    """The set-up of a study: its effort, its inputs, and a store of finished parts.
 
-    A part is stored as soon as it is finished and found again by what decides it: the code, the
-    effort, its name and the study's inputs. An interrupted run continues where it was.
+    A part is stored as soon as it is finished, under a digest of the code, the effort, its name and
+    the study's inputs. An interrupted run continues where it was.
     """
 
     study: Study
@@ -168,7 +168,7 @@ class Work:
     clicks: Path | None = None  # a log in Criteo's format, for studies that train
 
     def clicks_overrides(self) -> list[str]:
-        """What makes a scenario train on the user's clicks; nothing without any.
+        """Overrides that make a scenario train on the user's clicks; none without a click log.
 
         Plain SGD, which suffices for generated clicks, learns a log of rare values too slowly.
         """
@@ -178,7 +178,7 @@ class Work:
         return [clicks, "kernel.optimizer=adagrad", "kernel.rate=0.02"]
 
     def pick(self, quick: T, full: T, large: T) -> T:
-        """What fits the effort."""
+        """The value for the effort of this study."""
         return dict(zip(EFFORTS, (quick, full, large), strict=True))[self.effort]
 
     def scenario(self, name: str, overrides: Sequence[str] = ()) -> LoadedScenario:
@@ -198,7 +198,7 @@ class Work:
         )
 
     def compute(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:
-        """What the parts compute (JSON), by their names; those that are new run in parallel."""
+        """Results of the parts (JSON), by their names; new parts run in parallel."""
         named_parts = [
             Part(str(name), self.digest(name), compute) for name, compute in parts.items()
         ]
@@ -211,7 +211,7 @@ class Work:
         return [*self.compute({f"seed {seed}": partial(compute, seed) for seed in seeds}).values()]
 
     def digest(self, part: Hashable) -> str:
-        """Of all that decides a part."""
+        """Digest of the code and the inputs of a part."""
         inputs = sorted(map(file_digest, self.files().values()))
         study = [self.study.name, self.study.cases]
         return digest_of([*study, __version__, source_digest(), self.effort, inputs, str(part)])
@@ -238,7 +238,7 @@ def _computed(compute: Callable[[], Any]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Reproduced:
-    """A finished study: its folder and what it says."""
+    """A finished study: its folder and its summary."""
 
     name: str
     path: Path

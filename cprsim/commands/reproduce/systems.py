@@ -1,8 +1,8 @@
-"""Recovery systems of the literature, each held to its own numbers.
+"""Recovery systems of the literature, each compared with its published numbers.
 
-The targets and their tolerances stand in `studies.yaml`, and were written first. Each part here
-gives an estimate by the target's name: formulas of papers, and jobs of simple numbers that are
-simulated under one policy and failures of their own.
+The targets and their tolerances are in `studies.yaml`, and were written first. Each part here
+returns an estimate by the target's name, from formulas of papers or from jobs of simple numbers
+that are simulated under one policy.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ NODE = Scope("node", Reach.NODE, COSTS.detect)
 
 
 def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
-    """A job of simple numbers: what is compared hangs on none of them."""
+    """A job of simple numbers, on which no comparison depends."""
     costs = {key: changes.pop(key) for key in COSTS.__slots__ if key in changes}
     job = JobFacts(
         useful_h=64.0, cluster=Cluster((Role("node", n_nodes, Holds.SHARD),)), role="node",
@@ -178,7 +178,7 @@ def p_groups_survive(n: int, m: int, k: int) -> float:
 
 
 def _memory_survives(place: str, n_nodes: int, k: int, n: int) -> StudyEstimate:
-    """Share of jobs that a failure of k machines at once takes back to memory."""
+    """Share of jobs that recover from memory after a simultaneous failure of k machines."""
     job = facts(n_nodes, useful_h=3.25, step_h=0.5, scopes=(NODE,), load=Constant(2.0))
     rng = stream(SEED, 0, f"gemini/{place}/{n_nodes}/{k}")
     at_h = rng.uniform(0.8, 2.9, n)  # after the first copy, before the first remote save
@@ -193,7 +193,7 @@ def _memory_survives(place: str, n_nodes: int, k: int, n: int) -> StudyEstimate:
 
 
 def gemini_wasted(n: int) -> Estimates:
-    """Minutes that are lost and loaded where all machines' memory is gone."""
+    """Minutes lost and loaded per failure that erases the memory of all machines."""
     whole_h = 530e9 * 12.0 / (20e9 / 8.0 * 3600.0)
     job = facts(
         16, useful_h=100 * whole_h, step_h=whole_h / 4.0, scopes=(NODE,), load=Constant(whole_h),
@@ -229,7 +229,7 @@ def pccheck(n: int) -> Estimates:
 
 
 def by_rule(n: int) -> Estimates:
-    """What needs no simulation: rules and sizes."""
+    """Estimates without simulation: rules and sizes."""
     steps, period = checkfreq_steps(1.0, 10.5, 0.6), increments_before_whole(0.26, 0.28) + 1
     size, _ = mean_fractions("intermittent", 0.26, 0.28, period)
     two_levels = sum(sqrt(2.0 * stall_h * rate) for stall_h, rate in zip(*LEVELS, strict=True))
@@ -247,7 +247,7 @@ def by_rule(n: int) -> Estimates:
 
 
 def ecrec(n: int) -> Estimates:
-    """Parity that is rebuilt while the job goes on, beside its closed form."""
+    """Overhead with parity rebuilt during the job, divided by its closed form."""
     job, rate = facts(100, useful_h=1000.0, scopes=(NODE,)), 1 / 500.0
     options: Options = {"tax": 0.05, "speed_meanwhile": 0.9, "rebuild": 1.0}
     with_failures, without = (
@@ -262,7 +262,7 @@ def ecrec(n: int) -> Estimates:
 
 
 def moc(n: int) -> Estimates:
-    """Overhead beside the published form, and how stale experts are."""
+    """Overhead divided by the published form, and the staleness of experts."""
     every_h, snapshot_h = 1.0, 0.2
     job = facts(useful_h=200.0)
     failures = poisson(job, n, "moc", 0.05)
@@ -299,10 +299,10 @@ def portion_of_lost_tokens(
     n_experts: int, n_saved_each: int, save_numbers: Iterable[int], interval_h: float,
     useful_h: float,
 ) -> float:  # fmt: skip
-    """PLT of a job: what its experts lost, as a share of what they were trained on.
+    """PLT of a job: tokens lost by its experts, as a share of their training tokens.
 
-    The published formula is not known here. This is PLS with experts for shards, each failure
-    counted from the last save, as if all experts were given as many tokens. Source: derived here.
+    The published formula is not known here. This is PLS with experts as shards, each failure
+    counted from the last save, with equal numbers of tokens per expert. Source: derived here.
     """
     lost = sum(expert_staleness(n_experts, n_saved_each, m).mean() for m in save_numbers)
     return float(lost) * interval_h / useful_h
@@ -312,7 +312,7 @@ def portion_of_lost_tokens(
 
 
 def swift(n: int) -> Estimates:
-    """What the struck replay, over half an interval."""
+    """Hours that the failed nodes replay, divided by half an interval per failure."""
     every_h, estimates = 4.0, {}
     job = facts(save_stall=STILL, save_background=None)
     failures = poisson(job, n, "swift", 0.05)
@@ -467,7 +467,7 @@ def elastic(table: Path, trace: Path) -> Estimates:
 
 
 def _elastic_job(n_nodes: int, useful_h: float, step_h: float, **changes: Any) -> JobFacts:
-    """Failures are noticed at once, and nodes go to work as they come."""
+    """A job with immediate detection, whose nodes start work on arrival."""
     options: Options = {"save_stall": Constant(VARUNA_STALL_S / 3600.0)} | changes
     return facts(
         n_nodes, useful_h=useful_h, scopes=(replace(NODE, detect=STILL),), reschedule=STILL,
@@ -483,9 +483,9 @@ Instances = Iterable[tuple[float, bool, Any]]  # hour, whether it comes (else it
 
 
 def absences(instances: Instances, n_nodes: int, n_needed: int) -> tuple[float, Lost]:
-    """When `n_needed` instances work for the first time, and what a job that begins then loses.
+    """First time with `n_needed` working instances, and the absences of a job that starts then.
 
-    Nodes that are not there yet are lost at its beginning.
+    Nodes that have not arrived yet count as lost at its start.
     """
     absent = dict.fromkeys(range(n_nodes), 0.0)  # slots; the first to be lost gets the first node
     present: dict[Any, tuple[float, int, float]] = {}
@@ -580,7 +580,7 @@ PARTS: dict[Callable[[int], Estimates], tuple[int, int, int]] = {
     levels: (2_000, 30_000, 100_000),
     bamboo: (40, 200, 1000),
 }
-"""What is computed, and how many replications of it: quick, full, large."""
+"""The parts, with their replications at quick, full and large effort."""
 
 
 def systems(work: Work) -> Summary:
@@ -622,7 +622,7 @@ def systems(work: Work) -> Summary:
 
 
 def _plain(part: Callable[..., Estimates], *of: Any) -> dict[str, tuple[float, float, float]]:
-    """What a part gives, as JSON can hold it."""
+    """The estimates of a part in JSON form."""
     return {name: (estimate.mean, *estimate.ends) for name, estimate in part(*of).items()}
 
 

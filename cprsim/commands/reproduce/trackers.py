@@ -1,7 +1,7 @@
-"""What the trackers of the priority strategies take: memory, time to choose rows, bytes written.
+"""Costs of the priority strategies' trackers: memory, time to choose rows, bytes written.
 
 Memory and bytes are counted on the kernel's own trackers. Times are of this machine and differ from
-run to run; what is compared is how they grow with the rows of a table.
+run to run; only their growth with the rows of a table is compared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The rules by which ours is judged beside a paper's number: written before the results, here only.
+"""The rules that compare ours with a paper's number: written before the results, here only.
 
 1. **Agreement.** A number, or a range, of the paper is met if the whole 95 % interval of ours lies
-   within its tolerance (the paper gives no interval of its own); missed if the whole interval lies
+   within its tolerance (the paper gives no interval); missed if the whole interval lies
    outside; open if it lies across an end. The tolerance is a tenth of the number unless the target
    says another one; where it is 4 standard errors, the number is met if it lies within as many of
    our mean. A bound (`over 91 %`) is met if the whole interval lies beyond it, without any
@@ -16,8 +16,8 @@
    meets it, and the verdict says how many do; open if none does but one is open. (That a case may
    be open was forgotten at first, and added when production-loss had such cases.)
 5. **No number of the paper**: nothing is judged.
-6. **An undecided input.** Where the comparison hangs on an input that nobody gives, nothing can be
-   told, whatever comes out: *open*.
+6. **An undecided input.** Where the comparison depends on an input that no source gives, it is
+   *open*, whatever the result.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FITTED, SET_UP_RECALLED = "by construction", "set-up recalled"
 
 
 class Finding(StrEnum):
-    """What a comparison comes to."""
+    """The outcome of a comparison."""
 
     REPRODUCED = "reproduced"
     CONSISTENT = "consistent"
@@ -60,7 +60,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A finding and what limits it."""
+    """A finding and its limits."""
 
     finding: Finding
     limit: str = ""
@@ -71,7 +71,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One comparison as it is kept: a quantity, the paper's word on it, ours, and the verdict."""
+    """One comparison as stored: a quantity, the paper's value, ours, and the verdict."""
 
     quantity: str
     paper: str  # empty where the paper gives nothing
@@ -86,7 +86,7 @@ class Claim:
 
 
 class Tested(NamedTuple):
-    """Ours in words, judged by a test of its own; with the number behind it where there is one."""
+    """Our result in words, judged by a separate test; with its number if it has one."""
 
     met: bool | None  # None: open
     text: str
@@ -98,7 +98,7 @@ Ours = StudyEstimate | Tested | Sequence[StudyEstimate]  # several: one per choi
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A quantity, what a paper says of it, if it does, and what our side rests on.
+    """A quantity, the paper's value of it if any, and the inputs of our value.
 
     A number has equal ends, a bound an infinite one; a statement in words has two.
     """
@@ -162,7 +162,7 @@ class Target:
         return f"{self.text} ({self.mark})"
 
     def claim(self, estimate: Ours) -> Claim:
-        """Ours beside it, judged."""
+        """Compare ours with the target, and judge it."""
         if isinstance(estimate, StudyEstimate):
             estimate = Tested(self.met_by(estimate), estimate.text(self.unit), estimate)
         if isinstance(estimate, Tested):
@@ -179,9 +179,9 @@ class Target:
         )  # fmt: skip
 
     def met_by(self, estimate: StudyEstimate) -> bool | None:
-        """Whether ours meets the number, by rule 1; None where it is open, or there is none.
+        """Whether ours meets the number, by rule 1; None if that is open, or without a number.
 
-        Raises ParameterError for a statement in words: it needs a test of its own.
+        Raises ParameterError for a statement in words, which needs a separate test.
         """
         low, high = estimate.ends
         if not self.text or isnan(low) or isnan(high):
@@ -198,7 +198,7 @@ class Target:
         return True if inside else False if outside else None
 
     def judge(self, is_met: bool | None) -> Verdict:
-        """What it is worth that ours meets it, or misses it (rules 2, 3, 5 and 6)."""
+        """The verdict on a target that ours meets or misses (rules 2, 3, 5 and 6)."""
         if not self.text:
             return Verdict(Finding.NOTHING)
         if not self.decides:

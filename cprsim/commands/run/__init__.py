@@ -1,4 +1,4 @@
-"""``run``: what failures cost a job under several recovery strategies."""
+"""``run``: the cost of failures to a job under several recovery strategies."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def run(
 ) -> Answer:
     """Simulate a job under several recovery strategies.
 
-    It shows what failures cost under each.
-    The results go into a folder of their own; the same command finds it again.
+    The answer is the cost of failures under each.
+    The results are stored in a separate folder; the same command finds it again.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def run(
     replay : int or str, optional
         Run one replication alone: by number, or by its overhead among all.
     fail_above : float or str, optional
-        End with exit code 4 where the least overhead is over it, such as 10%, or no job finishes.
+        End with exit code 4 if the least overhead exceeds it, such as 10%, or no job finishes.
     folder : str or Path, optional
         Folder of the results folders. None: nothing is kept.
 
@@ -79,12 +79,12 @@ def run(
     Raises
     ------
     CprsimError
-        What is wrong, with file, line, key and value where a scenario says it.
+        An input is wrong: file, line, key and value of the scenario.
     """
     most = None if fail_above is None else _share("--fail-above", fail_above)
     loaded = source_of(scenario, overrides).read(shortcuts(seed=seed, replications=replications))
 
-    experiment = assemble(loaded)  # what is wrong with the input is said before all else loads
+    experiment = assemble(loaded)  # reports wrong input before all else loads
 
     def simulated(target: ResultTarget) -> Result:
         number = target.identity.replay
@@ -118,7 +118,7 @@ def run(
 
 
 def _share(option: str, value: float | str) -> float:
-    """A share of useful time. Raises ParameterError for what is none."""
+    """Parse a share of useful time. Raises ParameterError for another value."""
     share, is_percent = number_of(option, value, "10% or 0.1"), str(value).strip().endswith("%")
     if not (0 <= share < 1 or (share >= 1 and is_percent)):
         rule = "a number without % is a share of useful time, from 0 to below 1"
@@ -127,7 +127,7 @@ def _share(option: str, value: float | str) -> float:
 
 
 def _judged(answer: Answer, most: float) -> Answer:
-    """The answer with the exit code that the least overhead deserves; stderr says why."""
+    """The answer with the exit code for the least overhead; its reason is printed on stderr."""
     chosen = answer.values["recommendation"]
     overhead = inf if chosen is None else chosen["overhead"]["mean"]
     if overhead <= most:

@@ -1,4 +1,4 @@
-"""A run: what failures cost, how bad it gets, one replication along its time."""
+"""A run: the costs of failures, their percentiles, and the timeline of one replication."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def answer_of_run(result: Result, **about: Any) -> Answer:
 
 
 def recommended(result: Result) -> dict[str, Any] | None:
-    """The cheapest strategy beside plain full recovery, or the next one.
+    """The cheapest strategy compared with plain full recovery, or with the next one.
 
     None where none finishes, or where they are no entries of a scenario: those of a rehearsal.
     """
@@ -206,7 +206,7 @@ def _replications_to_replay(result: Result) -> list[str]:
 
 
 def costs_table(result: Result) -> Table:
-    """A row per strategy: overhead, failures, ETTR, PLS, cost; columns that say nothing go."""
+    """A row per strategy: overhead, failures, ETTR, PLS, cost; empty columns are left out."""
     policies, price = result.policies, result.price
     names, limits = [policy.name for policy in policies], result.limits
     spreads = [result.spreads()[name] for name in names]
@@ -283,7 +283,7 @@ def parts_table(result: Result) -> Table:
     spreads = result.spreads()
     parts = [part for part in result.parts if any(of[part].mean > 0 for of in spreads.values())]
     return Table(
-        caption="The overhead in hours, and what it consists of, in % of useful time",
+        caption="The overhead in hours, and its parts in % of useful time",
         columns=row_columns("strategy", "overhead, h", *(f"{part_label(p)}, %" for p in parts)),
         rows=[
             [name, _mean(of["overhead_h"]), *(_share(of[part]) for part in parts)]
@@ -401,7 +401,7 @@ def _course(result: Result) -> list[Block]:
         *word_columns("who went back"),
         *number_columns("to the state of, h", "first new work after"),
     ]
-    caption = f"What each failure did: hours of wall time since the start of the job{more}"
+    caption = f"Effect of each failure: hours of wall time since the start of the job{more}"
     return [Table(caption, columns, rows[:MOST_ROWS])]
 
 

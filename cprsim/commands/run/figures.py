@@ -40,7 +40,7 @@ READ_AT = 95  # the percentile by which the scale of all is chosen
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A strategy or system: what stands beside its bar, and its quantities."""
+    """The bar of a strategy or system: its name, its label, and its quantities."""
 
     name: str
     total: str
@@ -57,7 +57,7 @@ def overhead_figure(result: Result) -> Figure:
 
 
 def _total(policy: Policy, result: Result) -> str:
-    """The overhead in percent, or how many finished, and what it costs where there is a price."""
+    """The overhead in percent, or the finished share, and its cost where there is a price."""
     spreads = result.spreads()[policy.name]
     overhead = spreads["overhead_fraction"].mean
     if isnan(overhead):

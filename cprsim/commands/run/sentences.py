@@ -1,4 +1,4 @@
-"""What a run says in sentences: the answer, what to be careful with, what strategies save."""
+"""Sentences on a run: the answer, cautions, and the savings of strategies."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ HOW_TO = (
 
 
 def question(result: Result) -> str:
-    """What was asked."""
+    """The question that a run answers."""
     job = f"{hours(result.useful_h)} of useful work on {count(result.n_nodes, 'node')}"
     return (
         f"What do failures cost a job of {job}, and which way of recovering from them costs least?"
@@ -57,7 +57,7 @@ def question(result: Result) -> str:
 
 
 def answer(result: Result) -> list[str]:
-    """The answer first, then what has to be known with it."""
+    """The answer first, then ties of strategies and the accuracy that it costs."""
     spreads = result.spreads()
     best = result.cheapest
     if best is None:
@@ -94,7 +94,7 @@ def _cost(spreads: dict[str, Estimate]) -> str:
 
 
 def spread_in_percent(spread: Estimate) -> str:
-    """``8.71 % (8.37 to 9.05 %, 95 % interval)``; without an interval where there is none."""
+    """``8.71 % (8.37 to 9.05 %, 95 % interval)``; without an interval if it is unknown."""
     return NO_NUMBER if isnan(spread.mean) else with_ends(*spread.times(100).triple, "%")
 
 
@@ -104,7 +104,7 @@ def _saving(policy: Policy, useful_h: float) -> str:
 
 
 def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str]:
-    """Strategies whose overhead these replications can't tell from the best one's."""
+    """Strategies whose overhead is not significantly different from the best one's."""
     if len(finishing) < 2:
         return
     table = differences(result.replications, result.n_nodes, best.name)
@@ -117,13 +117,13 @@ def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str
     ]
     if tied:
         yield (
-            f"These replications do not tell {best.name} from {', '.join(tied)}: the 95 % interval "
-            "of the difference has 0 in it, or there is none."
+            f"{best.name} is not significantly different from {', '.join(tied)}: the 95 % interval "
+            "of the difference contains 0, or is unknown."
         )
 
 
 def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[str]:
-    """What partial recovery costs besides hours."""
+    """Sentences on the PLS and the accuracy loss of partial recovery."""
     if best.on_failure != RELOAD:
         return
     spreads, limits = result.spreads()[best.name], result.limits.get(best.name, ())
@@ -144,7 +144,7 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
 
 
 def assumed_limits(result: Result) -> Iterator[str]:
-    """Which limits nobody has accepted yet, and what they cost in accuracy, as far as is known."""
+    """Limits that the user has not confirmed, and their known cost in accuracy."""
     entries = stored_scenario(result.path).get("recovery", ())
     guessed = {entry["name"]: entry["target_pls"] for entry in entries if entry.get("assumed")}
     for policy in result.policies:
@@ -157,7 +157,7 @@ def assumed_limits(result: Result) -> Iterator[str]:
 
 
 def _its_price(policy: Policy, result: Result) -> str:
-    """What a strategy loses: by the curve that applies, or else by the shipped ones."""
+    """Accuracy loss of a strategy: by the curve that applies, or else by the shipped ones."""
     loss = result.spreads()[policy.name]["auc_loss"]
     if not isnan(loss.mean):
         return f"It costs {with_ends(*loss.triple)} of AUC."
@@ -175,7 +175,7 @@ def _its_price(policy: Policy, result: Result) -> str:
 
 
 def decisions(result: Result) -> Iterator[str]:
-    """Why each strategy that decides between partial and full recovery chose what it did."""
+    """The reason for each choice of a strategy between partial and full recovery."""
     for policy in result.policies:
         if (decision := policy.decision) is None:
             continue
@@ -199,7 +199,7 @@ def decisions(result: Result) -> Iterator[str]:
 
 
 def verdicts(result: Result) -> Iterator[str]:
-    """What the numbers alone would not tell: warnings, jobs that do not finish, no saves."""
+    """Sentences beyond the numbers: warnings, jobs that do not finish, missing saves."""
     yield from (f"Warning: {warning}" for warning in result.warnings)
     spreads = result.spreads()
     for policy in result.policies:
@@ -238,7 +238,7 @@ def verdicts(result: Result) -> Iterator[str]:
 
 
 def _no_whole_save(policy: Policy, useful_h: float) -> str:
-    """What to say of an interval that is at least the job: there may be sub-saves all the same."""
+    """The sentence on an interval of at least the job, in which sub-saves may still be due."""
     how_long = "longer than" if policy.interval_h > useful_h else "as long as"
     why = f"its interval of {hours(policy.interval_h)} is {how_long} the job"
     if not writes_parts_only(policy, useful_h):
@@ -247,7 +247,7 @@ def _no_whole_save(policy: Policy, useful_h: float) -> str:
 
 
 def savings(result: Result) -> Iterator[str]:
-    """What each strategy saves against plain full recovery, paired by replication."""
+    """Saving of each strategy compared with plain full recovery, paired by replication."""
     plain = plain_full(result.policies)
     if plain is None:
         return
@@ -267,7 +267,7 @@ def savings(result: Result) -> Iterator[str]:
 
 
 def accuracy_sentences(result: Result) -> list[str]:
-    """Which curve priced the losses, what it does not know, and where it was stretched.
+    """The curve that priced the losses, its gaps, and its extrapolations.
 
     Empty where no strategy ever keeps a stale shard.
     """

@@ -203,7 +203,7 @@ def _draw_marks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
 
 
 def _legend(figure: Figure, lanes: list[Lane]) -> None:
-    """What the lanes show, each once."""
+    """Draw the legend, with each mark of the lanes once."""
     back = {setback.shards_only for lane in lanes for setback in lane.setbacks}
     marks: list[tuple[str, bool, dict[str, Any]]] = [
         ("failure", any(lane.failed_at_h for lane in lanes), FAILED),
@@ -239,12 +239,12 @@ def read_lane(events: pd.DataFrame) -> Lane:
 
 
 def activities(lanes: list[Lane]) -> tuple[str, ...]:
-    """What the jobs do in these lanes, in the order of the legend."""
+    """Activities of the jobs in these lanes, in the order of the legend."""
     return stacked(sorted({span.activity for lane in lanes for span in lane.spans} - {"over"}))
 
 
 def visible(lane: Lane, window: tuple[float, float], n_bins: int = 2000) -> Lane:
-    """What can be seen of a lane in a window of wall time [h].
+    """The part of a lane in a window of wall time [h].
 
     Where there is more than `n_bins` of anything, what falls into one bin of the window is drawn
     as one: the activity that took most of it, or one mark. A figure is no larger for a job with a

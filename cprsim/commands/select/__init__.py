@@ -54,31 +54,31 @@ def select(
 
     Every candidate is simulated with the scenario's failures, and the upper confidence bound of its
     loss, by the staleness curve, is compared with the limit. Full recovery is compared at its own
-    best interval, and recommended where nothing surely costs less. Recovery systems of the scenario
-    are compared, too; where nothing compared loses samples, no limit is needed.
+    best interval, and recommended unless a candidate surely costs less. Recovery systems of the
+    scenario are compared, too; no limit is needed if no candidate loses samples.
 
     Parameters
     ----------
     scenario, overrides
         See `cprsim.load`.
     max_auc_loss : float or str, optional
-        AUC that may be lost: 0.0002 or 0.02%. One limit takes the place of the scenario's.
+        Allowed loss of AUC: 0.0002 or 0.02%. A limit given here replaces the scenario's.
     max_log_loss : float or str, optional
-        By what the log-loss may rise.
+        Allowed rise of the log-loss.
     target_pls : float or str, optional
-        Portion of samples that may be lost, as in CPR: 0.05 or 5%.
+        Allowed portion of lost samples, as in CPR: 0.05 or 5%.
     max_loss : mapping or sequence of str, optional
-        What may be lost in another metric of the curve, such as ne=0.0005.
+        Allowed loss in another metric of the curve, such as ne=0.0005.
     confidence : float, optional
         The limit holds at this upper bound; default: the scenario's, or 0.95.
     risk : float or str, optional
-        What keeps the limit: the mean over jobs, or this share of single jobs.
+        Jobs that keep the limit: their mean, or this share of single jobs.
     curve : str, Path or Answer, optional
         The staleness curve: a file (.json, .csv), or the name of a shipped one.
     seed : int, optional
         Seed of all random numbers; default: the scenario's.
     replications : int, optional
-        Replications of each candidate; default: as many as tell candidates apart.
+        Replications of each candidate; default: as many as distinguish candidates.
     folder : str or Path, optional
         Folder of the results folders. None: nothing is kept.
 
@@ -92,7 +92,7 @@ def select(
     Raises
     ------
     CprsimError
-        What is wrong, or what a selection lacks.
+        An input is wrong, or an input of the selection is missing.
     """
     source = source_of(scenario, overrides)
     if curve is not None:

@@ -1,4 +1,4 @@
-"""A selection: what to run, within which limit, and the assumptions of that."""
+"""The answer of a selection: the recommendation, its limit, and its assumptions."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
 
 
 def _recommended(selection: Selection) -> dict[str, Any] | None:
-    """The choice beside full recovery, or full recovery beside the next; None: none finishes."""
+    """The choice compared with full recovery, or that with the next; None: none finishes."""
     chosen, full = selection.chosen, selection.full
     if chosen.finished_fraction < 1:
         return None
@@ -210,7 +210,7 @@ def _times(scale: float, estimate: Estimate) -> str:
 
 
 def _decision(selection: Selection) -> list[str]:
-    """What is recommended and why, and its entry in a scenario."""
+    """The recommendation, its reason, and its entry in a scenario."""
     chosen, full = selection.chosen, selection.full
     if selection.fell_back and full.finished_fraction < 1:
         return [
@@ -258,7 +258,7 @@ def _why_full(selection: Selection) -> str:
 
 
 def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
-    """Warnings and what could reverse the decision, then its assumptions."""
+    """Warnings, inputs that could reverse the decision, and its assumptions."""
     chosen = selection.chosen
     yield from _why_not(selection)
     yield from (f"Warning: {note}" for note in selection.notes)

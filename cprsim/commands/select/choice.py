@@ -1,6 +1,6 @@
-"""What a selection says: candidates, what was chosen among them, and why; and its results folder.
+"""A selection: its candidates, its choice and the reasons; and its results folder.
 
-The records are what `selection.json` holds (`cprsim.files`).
+The records are stored in `selection.json` (`cprsim.files`).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Candidate:
 
     @property
     def saving(self) -> str:
-        """How often it saves, in words; of a recovery system, what its option says."""
+        """How often it saves, in words; for a recovery system, the value of its option."""
         if self.is_system and not self.option:
             return "as the scenario has it"
         if self.n_saves == 0:
@@ -83,7 +83,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The decision and what it rests on."""
+    """The decision and its basis."""
 
     useful_h: float
     n_replications: int = field(metadata={"alias": "replications"})
@@ -95,7 +95,7 @@ class Selection:
     formula: tuple[Candidate, ...]  # the paper's interval, both forms, under partial recovery
     notes: tuple[str, ...] = ()  # of the curve: what to be careful with
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
-    # strategies that can't be told from the recommended one, which is the simplest of them
+    # strategies not distinguished from the recommended one, which is the simplest of them
     alike: tuple[str, ...] = ()
     stand_in: bool = False  # whether the curve is a shipped one, of another model than the job's
     accuracy: str = ""  # the section of a scenario that asks the same
@@ -126,13 +126,13 @@ class Selection:
 
     @property
     def at_best(self) -> dict[str, Candidate]:
-        """Full recovery at its best, and all that keep the limit at theirs, by name."""
+        """Full recovery and the candidates within the limit, each at its best, by name."""
         best = {name: candidate for name, candidate in self.best.items() if candidate is not None}
         return {self.full.strategy: self.full, **best}
 
     @property
     def entries(self) -> dict[str, str]:
-        """What a scenario says under `recovery` to run each as selected, by name."""
+        """The entry of `recovery` that runs each as selected, by name."""
         return {name: candidate.entry for name, candidate in self.at_best.items()}
 
     @property
@@ -178,10 +178,10 @@ def load_selection(folder: Path) -> Selection:
 def candidate_rows(selection: Selection) -> pd.DataFrame:
     """One row per candidate.
 
-    Columns: part (full, best, formula RULE or front), strategy, option (of a recovery system, that
-    its interval is; else empty), interval_h (infinite: never saves), n_saves, on_failure,
+    Columns: part (full, best, formula RULE or front), strategy, option (whose value is the interval
+    of a recovery system; else empty), interval_h (infinite: never saves), n_saves, on_failure,
     finished_fraction, overhead_fraction, pls, loss, benefit_fraction (overhead less than that of
-    full recovery, paired) with their 95 % intervals, upper_bound (held to the limit), keeps,
+    full recovery, paired) with their 95 % intervals, upper_bound (compared with the limit), keeps,
     beyond_fraction.
     """
     parts = [

@@ -38,11 +38,11 @@ class Decided:
 def decide(
     bench: Bench, most_times: float = WORTH_TRYING, step: Callable[[], None] = lambda: None
 ) -> Decided:
-    """Full recovery at its best, every option within the limit, and which of them to take.
+    """Choose between full recovery and the options within the limit, each at its best.
 
     The cheapest option that surely costs less than full recovery is taken (the 95 % interval of
-    the paired difference lies above 0); between options that cannot be told apart, the one that
-    comes first. Where none does, it is full recovery.
+    the paired difference lies above 0); of options that are not distinguished, the first. If no
+    option surely costs less, full recovery is taken.
     """
     full, best_of = cheapest_of(bench, FULL), {}
     for name in bench.options:
@@ -57,16 +57,16 @@ def decide(
 
 
 def is_priced(priced: Priced, limit: Limit) -> bool:
-    """Whether all that a candidate loses of accuracy is in what is held to the limit."""
+    """Whether the limited quantity covers every accuracy loss of the candidate."""
     return priced.policy.loses_as is None or bool(limit.metric and priced.lost.loss.any())
 
 
 def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
-    """The decision for the simplest of those that can't be told from the one that was taken.
+    """Choose the simplest strategy that is not distinguished from the chosen one.
 
-    Those are strategies that cost hardly more, and whose loss at the interval of the one that was
-    taken the curve does not tell from its own (the 95 % interval of the difference has 0 in it;
-    errors of two strategies count as independent).
+    Such a strategy costs hardly more, and the curve does not distinguish its loss at the chosen
+    interval from that of the chosen one (the 95 % interval of the difference contains 0; errors of
+    two strategies count as independent).
     """
     chosen, within_limit = decided.chosen, decided.within_limit
     if chosen.policy.sub_saves is None:

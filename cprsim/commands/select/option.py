@@ -1,4 +1,4 @@
-"""What is compared: entries of `recovery`, strategies and systems alike, at intervals of choice."""
+"""Compared options: entries of `recovery`, strategies and systems alike, at any interval."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class PricedEntry:
 
     @property
     def not_counted(self) -> str:
-        """What it loses that no number shows; empty: nothing."""
+        """Its losses that no number includes; empty if none."""
         return SYSTEMS[self.entry.strategy].not_counted
 
     def policy_at(self, experiment: Experiment, interval_h: float | None = None) -> Policy:
-        """What it does in a job, at an interval; None: at its entry's."""
+        """Its policy in a job, at an interval; None: at its entry's."""
         return policy_of(self.entry, experiment, interval_h)
 
     def loses(self, experiment: Experiment) -> bool:
@@ -100,7 +100,7 @@ def strategy(name: str, sub_saves: SubSavesSection | None = None) -> PricedEntry
 def options_of(
     experiment: Experiment, strategies: tuple[str, ...] = RELOADING
 ) -> dict[str, PricedEntry]:
-    """What is compared with full recovery, by name; reloading takes embedding servers.
+    """Options to compare with full recovery, by name; reloading needs embedding servers.
 
     Raises ParameterError where a system has the name of a strategy.
     """

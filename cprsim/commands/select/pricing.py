@@ -1,7 +1,7 @@
-"""Candidates priced by simulation: what an option costs and loses at one interval.
+"""Candidates priced by simulation: cost and accuracy loss of an option at one interval.
 
-All candidates meet the same failures (replication i is the same history for everybody), so that
-their differences are known far better than they are.
+All candidates meet the same failures (replication i is the same history for each), so that their
+differences are far more precise than their values.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Bench:
         return [self._simulated[name, interval_h] for interval_h in wanted_h]
 
     def with_writes(self, name: str, n_writes: Iterable[int]) -> list[Priced]:
-        """The candidates of one option with so many writes each."""
+        """The candidates of one option, one per number of writes."""
         useful_h, part = self.experiment.useful_h, self.options[name].part
         return self.price(name, [interval_with(n, useful_h, part) for n in n_writes])
 
@@ -134,8 +134,8 @@ class Bench:
     def saves(self, name: str) -> tuple[float, float]:
         """The shortest interval that an option takes, and the mean stall of a write [h, h].
 
-        Below it saves would wait for each other, and the job for them. 0 and 0 where that can't be
-        told: where no capture has the interval as it is given.
+        Below it saves would wait for each other, and the job for them. 0 and 0 if unknown: if no
+        capture runs at the given interval.
         """
         if name not in self._saves:
             useful_h, is_strategy = self.experiment.useful_h, self.options[name].is_strategy
@@ -146,12 +146,12 @@ class Bench:
         return self._saves[name]
 
     def own_interval_h(self, name: str) -> float | None:
-        """The interval of an option as its entry has it [h]; None: it can't be told."""
+        """The interval of an option in its entry [h]; None: unknown."""
         capture = self._capture(name, None)
         return None if capture is None else capture.every_h
 
     def _capture(self, name: str, interval_h: float | None) -> Capture | None:
-        """What an option saves at the interval that is chosen, at one interval."""
+        """The capture of an option that runs at the searched interval, at one value of it."""
         option, longest_h = self.options[name], self.experiment.useful_h
         for place, capture in enumerate(option.policy_at(self.experiment, longest_h).captures):
             if capture.every_h is not None and isclose(capture.every_h, option.part * longest_h):
@@ -179,7 +179,7 @@ class Bench:
         )
 
     def _lost(self, policy: Policy, outcome: StrategyOutcome, pls: Floats) -> Prediction:
-        """What each replication loses in the quantity that is limited."""
+        """Loss of each replication in the limited quantity."""
         metric, curve = self.limit.metric, self.experiment.curve
         if metric is None:
             return pls_alone(pls)
@@ -224,7 +224,7 @@ def bench_of(
 def _priceable(
     experiment: Experiment, limit: Limit, options: Mapping[str, PricedEntry]
 ) -> dict[str, PricedEntry]:
-    """The options whose loss can be told; those that lose nothing are among them."""
+    """The options whose loss is known, including those without loss."""
     metric, curve = limit.metric, experiment.curve
     losing = {name for name, option in options.items() if option.loses(experiment)}
     if metric is None or not losing:
@@ -251,7 +251,7 @@ def _priceable(
 
 
 def affordable(experiment: Experiment, *, tail: bool) -> int:
-    """How many replications tell candidates apart at a price worth paying."""
+    """Number of replications that distinguish candidates at an acceptable run time."""
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     n_failures = experiment.useful_h / expected.mtbf_h
     fewest = FEWEST_OF_A_TAIL if tail else FEWEST
@@ -259,10 +259,10 @@ def affordable(experiment: Experiment, *, tail: bool) -> int:
 
 
 def interval_with(n_writes: int, useful_h: float, part: float = 1.0) -> float:
-    """The interval between whole saves that gives a number of writes [h]; infinite for none.
+    """The interval between whole saves that gives a number of writes [h]; infinite for 0.
 
-    It is rounded up, in the unit in which people say it, to few digits that keep the number of
-    writes: what is shown can be typed, and gives the same writes.
+    It is rounded up in h, min or s, to few digits that keep the number of writes: the interval as
+    shown can be typed, and gives the same writes.
     """
     if n_writes == 0:
         return NEVER
@@ -277,7 +277,7 @@ def interval_with(n_writes: int, useful_h: float, part: float = 1.0) -> float:
 
 
 def _rounded_up(value: float, digits: int) -> float:
-    """The next number with so many significant digits that lies above."""
+    """The next larger number with `digits` significant digits."""
     decimals = digits - 1 - floor(log10(value))
     above = floor(value * 10.0**decimals * (1 + 1e-12)) + 1
     return float(round(above / 10.0**decimals, max(decimals, 0)))

@@ -1,9 +1,9 @@
-"""The best interval of full recovery, of recovery systems, and of what has to keep a limit.
+"""The best interval of full recovery, of recovery systems, and of options with a limit.
 
-A candidate is a number of writes, whole saves and sub-saves alike: all intervals that have it cost
-the same, and the one is taken where the n + 1 pieces into which n writes cut the job are equal.
-Fewer writes cost less and lose more: the best candidate within a limit is the one with the fewest
-writes that keeps it. Of what loses nothing, it is the cheapest.
+A candidate is a number of writes, whole saves and sub-saves alike: all intervals with that number
+cost the same, and the one whose n writes cut the job into n + 1 equal pieces is taken. Fewer writes
+cost less and lose more: the best candidate within a limit is the one with the fewest writes that
+keeps it. Of options without accuracy loss, the best candidate is the cheapest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at mo
 
 
 def best(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING) -> Priced | None:
-    """An option at the cheapest interval that keeps the limit; None where none does.
+    """An option at the cheapest interval that keeps the limit; None if no interval does.
 
     It saves, unless that costs `WORTH_NO_SAVES` more: what hardly ever happens is not simulated.
     """
@@ -64,7 +64,7 @@ def _best(bench: Bench, name: str, full: Priced, most_times: float) -> Priced | 
 
 
 def cheapest_of(bench: Bench, name: str) -> Priced:
-    """An option at its cheapest interval, whatever it loses; as it is where it has none."""
+    """An option at its cheapest interval, regardless of its loss; unchanged without an interval."""
     option = bench.options[name]
     if option.interval is None:
         return bench.price(name, [option.policy_at(bench.experiment).interval_h])[0]
@@ -83,10 +83,10 @@ def cheapest_of(bench: Bench, name: str) -> Priced:
 
 
 def _least(bench: Bench, name: str, n_writes: int, most: int) -> Priced:
-    """The candidate of the least overhead, with at most so many writes, near some number.
+    """The candidate of the least overhead, with at most `most` writes, searched from `n_writes`.
 
-    In steps of factors, as saving costs in proportion to n and rework to 1 / n: wide ones until
-    the best lies between others, then close to it.
+    The number changes by factors, as saves cost in proportion to n and rework to 1 / n: by wide
+    ones until the best lies between others, then by narrow ones.
     """
 
     def around(n: int, factors: tuple[float, ...]) -> list[Priced]:
@@ -119,7 +119,7 @@ def _fewest_that_help(bench: Bench, name: str, enough: Priced) -> Priced:
 
 
 def _at_own_interval(bench: Bench, name: str) -> list[Priced]:
-    """An option at the interval of its entry, or of its rule; none where that can't be told."""
+    """An option at the interval of its entry, or of its rule; empty if that is unknown."""
     own_h = None if bench.options[name].is_strategy else bench.own_interval_h(name)
     if own_h is None:
         return []
@@ -143,7 +143,7 @@ def _cheapest(candidates: list[Priced]) -> Priced:
 
 
 def most_writes(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING) -> int:
-    """Writes of an option that alone would cost so many times what full recovery does."""
+    """Number of writes that alone cost `most_times` the overhead of full recovery."""
     write_h, n_most = bench.saves(name)[1], most_taken(bench, name)
     if write_h == 0:
         return min(FREE_WRITES, n_most)
@@ -153,7 +153,7 @@ def most_writes(bench: Bench, name: str, full: Priced, most_times: float = WORTH
 
 
 def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
-    """The candidate with the fewest writes that keeps the limit; None where none does."""
+    """The candidate with the fewest writes that keeps the limit; None if no candidate does."""
     limit, n_fewest = bench.limit, bench.options[name].n_fewest
     if bench.saves(name)[1] == 0:
         last = bench.with_writes(name, [n_most])[0]
@@ -184,7 +184,7 @@ def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
 
 
 def near(priced: Priced) -> int:
-    """So many writes more or less make no difference worth a simulation."""
+    """Difference in the number of writes that is too small to simulate."""
     return max(1, priced.n_writes // NEAR)
 
 
@@ -202,6 +202,6 @@ def _next(too_few: Priced, enough: Priced | None, limit: Limit, n_most: int, *, 
 
 
 def _log_ratio(priced: Priced, limit: Limit) -> float:
-    """Logarithm of what is held to the limit, over the limit; infinite where that is none."""
+    """log(upper bound / limit); infinite if the bound is 0 or infinite."""
     bound = limit.bound(priced.lost) if priced.finished else inf
     return log(bound / limit.most) if 0 < bound < inf else copysign(inf, bound)

@@ -1,4 +1,4 @@
-"""A selection: what a scenario asks, and all that is shown of the answer."""
+"""A selection: the question of a scenario, and the complete answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FRONT_UP_TO = 1.3  # times full recovery's overhead, what writes may cost there
 
 
 def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, Bench]:
-    """The scenario, and where its candidates are priced. Raises CprsimError for what is wrong."""
+    """The scenario, and the pricing of its candidates. Raises CprsimError for wrong input."""
     loaded = load([])
     for number, entry in enumerate(loaded.scenario.recovery):
         if entry.costs is not None and entry.strategy in STRATEGIES:
@@ -66,7 +66,7 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, B
 
 
 def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
-    """The selection, with what would make another candidate the cheapest."""
+    """The selection, with the inputs that would make another candidate the cheapest."""
     with watch.progress("selecting") as on_progress:
         selection = select(bench, on_progress)
     bills = selection.bills(prices_of(loaded.scenario))
@@ -146,7 +146,7 @@ def select(
 
 
 def _notes(bench: Bench, decided: Decided) -> Iterator[str]:
-    """What the overheads do not show, in sentences."""
+    """Sentences on losses and limits that the overheads do not show."""
     horizon_h = bench.experiment.scenario.job.horizon_h
     if horizon_h is not None:
         yield (
@@ -221,7 +221,7 @@ def _formula(bench: Bench) -> list[tuple[str, Priced]]:
 
 
 def target_pls(response: Response, loss: float) -> float:
-    """The PLS at which a response comes to a loss; 1 where none below does."""
+    """The PLS at which a response reaches a loss; at most 1."""
 
     def excess(pls: float) -> float:
         predicted, _ = response.predict(np.array([pls]))

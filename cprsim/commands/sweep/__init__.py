@@ -87,7 +87,7 @@ def sweep(
     Raises
     ------
     CprsimError
-        What is wrong with the scenario, an axis or any of the points.
+        The scenario, an axis or a point is wrong.
 
     Examples
     --------

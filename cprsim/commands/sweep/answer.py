@@ -34,7 +34,7 @@ CAPTIONS = {
     "curves": "Overhead along the sweep",
     "map": "Which strategy is the cheapest",
     "tornado": "Overhead from lowest to highest along each input",
-    "money": "What a month costs along the sweep",
+    "money": "Cost of a month along the sweep",
 }
 
 Row = Mapping[str, Any]
@@ -130,7 +130,7 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
     tables = _points_tables(result, points, touches)
     is_small = len(tables[0].rows) <= MOST_SHOWN
     return Document(
-        title=f"What becomes of the overhead: {result.name}",
+        title=f"Overhead along the sweep: {result.name}",
         question=(
             f"How does the overhead of a job of {hours(result.useful_h)} of useful work change "
             f"with {axes}, over {count(result.n_points, 'point')}?"

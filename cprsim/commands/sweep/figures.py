@@ -6,8 +6,8 @@
   both are numbers, also a map of which strategy is the cheapest.
 - One at a time: a bar per axis from the lowest to the highest overhead along it.
 
-Each is drawn again for what a month costs, where the sweep has prices. Axes beyond the second have
-their middle value, which the caption names.
+Each is drawn again for the cost of a month, where the sweep has prices. Axes beyond the second are
+at their middle value, which the caption names.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MOST_VECTORS = 2_000  # cells of a map, beyond which an SVG holds it as an image
 
 
 class Height(NamedTuple):
-    """What a figure shows upwards: a quantity of the table, times `scale`."""
+    """Vertical axis of a figure: a quantity of the table, times `scale`."""
 
     quantity: str
     scale: float

@@ -48,7 +48,7 @@ NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_hi
 
 @dataclass(frozen=True, slots=True)
 class AxisColumn:
-    """An axis as the table has it."""
+    """An axis in the table."""
 
     key: str
     column: str
@@ -65,7 +65,7 @@ class AxisColumn:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """A finished sweep; `sweep.json` holds what is no table. `table` is that of `sweep_rows`."""
+    """A finished sweep; `sweep.json` holds all but `table`, which is that of `sweep_rows`."""
 
     path: Path = field(metadata=NOT_STORED)
     name: str
@@ -97,7 +97,7 @@ class SweepResult:
 
     @property
     def cheapest(self) -> dict[str, Any] | None:
-        """The row of the least cost a month over all points; None where nothing has a price."""
+        """The row of the least cost per month over all points; None without prices."""
         rows, losses = self.of(COST_MONTH), self.of(f"{COST_MONTH} {ACCURACY}")
         rows = rows[rows["mean"].notna()]
         is_priced = rows["strategy"].isin(losses.loc[losses["mean"].notna(), "strategy"])
@@ -237,7 +237,7 @@ def _place(axes: Mapping[str, Values], point: Point) -> dict[str, Any]:
 
 
 def _rules(job: Experiment, policy: Policy) -> Mapping[str, float]:
-    """What Young's, Daly's and CPR's formulas would choose at this point [h]."""
+    """Intervals by Young's, Daly's and CPR's formulas at this point [h]."""
     entry = next(entry for entry in job.scenario.recovery if entry.name == policy.name)
     costs = job.at_costs_of(entry).costs
     facts, chosen = replace(job.facts, costs=costs), nan
@@ -254,10 +254,10 @@ def _rules(job: Experiment, policy: Policy) -> Mapping[str, float]:
 def _costs_of(
     job: Experiment, policy: Policy, quantities: Mapping[str, Any], prices: JobPrices | None
 ) -> dict[str, Estimate]:
-    """What a job and a month cost at a point, in all and by part, in the prices' currency.
+    """Cost of a job and of a month at a point, in total and by part, in the prices' currency.
 
-    Amounts are to the cent, and parts add up to their total. The intervals of the totals are those
-    of the overhead. Empty where nothing has a price, or not all jobs finish.
+    Amounts are rounded to the cent, and parts add up to their total. The intervals of the totals
+    are those of the overhead. Empty without prices, or if not all jobs finish.
     """
     summary = {
         name: Estimate(_number(mean), _number(low), _number(high))

@@ -1,4 +1,4 @@
-"""The points of a sweep: every combination of values as a scenario of its own; their numbers."""
+"""The points of a sweep: one scenario per combination of values, and their numbers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Point:
 
 
 def require_sweep(loaded: LoadedScenario) -> Sweep:
-    """The section `sweep`. Raises ScenarioError where nothing says what to vary."""
+    """The section `sweep`. Raises ScenarioError if it is missing."""
     sweep = loaded.scenario.sweep
     if sweep is None:
         message = f"says nothing to vary: give {EXAMPLE}"

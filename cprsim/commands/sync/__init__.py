@@ -28,10 +28,10 @@ def sync(
     trainers: Annotated[str | Sequence[int], Shell(metavar="N,N,...")] = "1,5,10,15,20,30,40",
     beside: Annotated[Sequence[str], Shell(metavar="ALGORITHM[:EVERY]", many=True)] = (),
 ) -> Answer:
-    """Simulate how the trainers stay in step.
+    """Simulate the synchronisation of trainers.
 
-    Examples per second and sync gap over the number of trainers, with the analytic load model
-    beside the simulation. The scenario's section 'sync' says how they stay in step.
+    Examples per second and sync gap over the number of trainers, by simulation and by the analytic
+    load model. The scenario's section 'sync' describes the synchronisation.
 
     Parameters
     ----------
@@ -40,8 +40,7 @@ def sync(
     trainers : str or sequence of int, default "1,5,10,15,20,30,40"
         Numbers of trainers to simulate.
     beside : sequence of str, optional
-        Another algorithm beside the scenario's, such as fr-easgd:5 or 'fr-ma:15 s'; may be
-        repeated.
+        Another algorithm to compare, such as fr-easgd:5 or 'fr-ma:15 s'; may be repeated.
 
     Returns
     -------
@@ -52,7 +51,7 @@ def sync(
     Raises
     ------
     CprsimError
-        What is wrong with the scenario, a number of trainers or an algorithm.
+        The scenario, a number of trainers or an algorithm is wrong.
     """
     source = source_of(scenario, overrides)
     loaded, numbers = source.read(), numbers_of(trainers)

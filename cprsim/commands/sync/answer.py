@@ -1,4 +1,4 @@
-"""Trainers in step: examples per second and sync gap over trainers, beside the load model."""
+"""Synchronised trainers: examples per second and sync gap, simulated and by the load model."""
 
 from __future__ import annotations
 

@@ -97,13 +97,13 @@ def systems(
     -------
     Answer
         ``frames["systems"]``: a row per system. Of a comparison, the cheapest first, with its
-        difference to the best and the quantities of docs/concepts.md; ``frames["after"]``: what a
-        failure takes. ``frames["options"]`` of a list.
+        difference to the best and the quantities of docs/concepts.md; ``frames["after"]``: the loss
+        by a failure. ``frames["options"]`` of a list.
 
     Raises
     ------
     CprsimError
-        What is wrong with the scenario; a system that there is not, or that can't run the job.
+        The scenario is wrong, or a system is unknown or can't run the job.
     """
     if scenario is None and (overrides or only):
         raise ParameterError("--set and --only are about a job: name a scenario")

@@ -1,8 +1,8 @@
-"""What one failure takes from a job: asked of its policy as the simulation asks it.
+"""The loss by one failure, from the job's policy, which is evaluated as in the simulation.
 
-The failure strikes a job that is whole, long after its last failure and with its tiers written. Of
-all places that a failure of a kind may strike, the worst counts. What a failure meets that strikes
-during a recovery, or before the first saves, only a simulation shows.
+The failure strikes a complete job, long after its last failure and with its tiers written. Of all
+places that a failure of a kind may strike, the worst counts. The loss by a failure during a
+recovery, or before the first saves, needs a simulation.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ TWO_NODES, ALL_NODES = "two nodes", "all nodes"  # kinds that every job is asked
 
 
 class LossKind(IntEnum):
-    """What a failure takes from a job, from the least on."""
+    """Kinds of loss by a failure, the smallest first."""
 
     NOTHING = 0
-    STEP = 1  # the step in hand, or one more
-    SHARDS = 2  # shards go back while the job goes on: they are stale
-    REPLAY = 3  # the struck do their own work again since a save, while the others wait
-    SAVE = 4  # the job goes back to a save
-    START = 5  # the job begins again
+    STEP = 1  # the current step, or one more
+    SHARDS = 2  # shards roll back while the job continues: they are stale
+    REPLAY = 3  # failed nodes replay their work since a save; the others wait
+    SAVE = 4  # the job rolls back to a save
+    START = 5  # the job restarts from the beginning
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fate:
-    """What a failure takes: at most `up_to_h` of progress; infinite where all of it."""
+    """The loss by a failure: at most `up_to_h` of progress [h]; infinite for all of it."""
 
     kind: Annotated[
         LossKind, Stored(lambda kind: kind.name.lower(), lambda name: LossKind[name.upper()])
     ] = field(metadata={"alias": "takes"})
     up_to_h: Endless = 0.0
-    # where the content lies that is gone back to
+    # the tier of the checkpoint of the rollback
     tier: str = field(default="", metadata={"alias": "from"})
 
 

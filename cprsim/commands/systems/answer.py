@@ -1,4 +1,4 @@
-"""A comparison of recovery systems: what each costs and takes, which is cheapest, how to run it."""
+"""A comparison of recovery systems: costs, losses, the cheapest, and its entry."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def document_of_systems(comparison: Comparison) -> Document:
 
 
 def _recommended(comparison: Comparison) -> dict[str, Any] | None:
-    """The cheapest system beside how the job runs now, or the next one; None: there is none."""
+    """The cheapest system compared with the present one, or the next; None: no system is best."""
     best, now = comparison.cheapest, comparison.today
     if best is None:
         return None
@@ -235,7 +235,7 @@ def _costs(standings: Sequence[Standing], bills: Bills) -> Table:
 
 
 def _difference(system: Standing) -> str:
-    """What it costs more than the best, or that they are not distinguished."""
+    """Its cost above that of the best, or that they are not distinguished."""
     if system.facts.unknown or system.more is None:
         return BEST if system.verdict == BEST else NO_NUMBER
     if system.more.low == system.more.high == 0:
@@ -244,7 +244,7 @@ def _difference(system: Standing) -> str:
 
 
 def _survived(standings: Sequence[Standing]) -> Table:
-    """What each failure takes; kinds in which all systems lose the same are one column."""
+    """Progress lost by kind of failure; kinds with equal losses are one column."""
 
     def lost(system: Standing, kind: str) -> str:
         fate = system.facts.fates[kind]
@@ -262,7 +262,7 @@ def _survived(standings: Sequence[Standing]) -> Table:
 
 
 def _answer(comparison: Comparison) -> Iterator[str]:
-    """Which system costs least, which that runs today, and what they save against today."""
+    """The cheapest system, the cheapest that runs today, and their savings over the present."""
     n_systems = len(comparison.facts) + len(comparison.left_out)
     if lacking := missing_sentence(comparison.left_out, n_systems):
         yield lacking
@@ -298,7 +298,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
 
 
 def _unpriced(comparison: Comparison) -> str:
-    """What runs today and costs far less, but for a loss of accuracy that nothing prices."""
+    """The sentence on a far cheaper system that runs today, but loses accuracy without a price."""
     runs, unpriced = comparison.cheapest_that_runs, comparison.unpriced_that_runs
     if unpriced is None or (
         runs is not None and runs.overhead.mean < unpriced.overhead.mean + FAR_LESS
@@ -311,7 +311,7 @@ def _unpriced(comparison: Comparison) -> str:
 
 
 def _resources(picks: Sequence[Standing]) -> str:
-    """What the picks take of memory and of the storage's bandwidth, where that is much."""
+    """Memory and storage bandwidth that the picks use, where that is much."""
     takes = []
     for system in picks:
         memory_bytes, share = system.facts.memory_bytes, system.facts.storage_share
@@ -324,7 +324,7 @@ def _resources(picks: Sequence[Standing]) -> str:
 
 
 def _near_optimal(comparison: Comparison) -> Iterator[str]:
-    """Those within a point of the cheapest, and what they share."""
+    """Systems within one percentage point of the cheapest, and their common traits."""
     near = comparison.near_optimal
     if len(near) > 1:
         shared = set.intersection(*(traits_of(system.policy) for system in near))
@@ -334,7 +334,7 @@ def _near_optimal(comparison: Comparison) -> Iterator[str]:
 
 
 def traits_of(policy: Policy) -> set[str]:
-    """What kind of recovery system it is, in words that follow `all`."""
+    """The kind of a recovery system, in words that follow `all`."""
     media = {tier.medium for tier in policy.tiers if tier.name in policy.written}
     stalls = any(capture.stall is not None and capture.stall.mean_h for capture in policy.captures)
     traits = {
@@ -346,7 +346,7 @@ def traits_of(policy: Policy) -> set[str]:
 
 
 def _saved(system: Standing, now: Standing, comparison: Comparison) -> str:
-    """What a system saves against how the job runs now; nothing where either does not finish."""
+    """Saving of a system over the present one; empty if either does not finish."""
     if system.than_today is None:
         return ""
     if verdict_of(system.than_today) == TIED:
@@ -361,7 +361,7 @@ def _saved(system: Standing, now: Standing, comparison: Comparison) -> str:
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:
-    """What could reverse the answer, how to run it, what is lost of accuracy, what is assumed."""
+    """Inputs that could reverse the answer, its entry, accuracy losses, and assumptions."""
     standings, best, today = comparison.standings, comparison.best, comparison.today
     yield from (f"Warning: {warning}" for warning in comparison.result.warnings)
     tied = [name for name in comparison.tied if name != today]
@@ -413,7 +413,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
 
 
 def _stale_from_the_start(comparison: Comparison) -> Iterator[str]:
-    """What a bad case loses under strategies that never save."""
+    """Shares of jobs whose shards return to their start, under strategies that never save."""
     rows = comparison.result.replications
     for system in comparison.standings:
         if system.every == NEVER and system.policy.leaves_stale:

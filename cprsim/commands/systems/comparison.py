@@ -1,7 +1,7 @@
-"""A comparison of systems: a run of all of them, and what else is known of each.
+"""A comparison of systems: a run of all of them, and further facts on each.
 
-Its results folder is that of the run, so that what reads runs reads comparisons too;
-`systems.json` has what no run knows.
+Its results folder is that of the run, so that readers of runs read comparisons too;
+`systems.json` has the further facts.
 """
 
 from __future__ import annotations
@@ -47,18 +47,17 @@ ELIGIBLE = (KEPT, WITHIN)  # to be the best
 
 @dataclass(frozen=True, slots=True)
 class SystemFacts:
-    """What is known of one system besides its run.
+    """Facts on one system that its run does not hold.
 
-    Bytes are per hour of progress, as if each save moved the whole state; None: its size is not
-    known.
+    Bytes are per hour of progress, as if each save moved the whole state; None: unknown size.
     """
 
     strategy: str
     how: str  # its interval came about: see `Entrant`
     text: str = field(metadata={"alias": "entry"})  # its entry of `recovery`
-    not_counted: str  # what it loses that no number shows; empty: nothing
-    unknown: tuple[str, ...]  # its options that no source has a figure for
-    runs_as: str  # what a job can run today; empty: a paper only
+    not_counted: str  # its losses that no number includes; empty if none
+    unknown: tuple[str, ...]  # its options without a figure in any source
+    runs_as: str  # its implementation today; empty: a paper only
     fates: Mapping[str, Fate] = field(metadata={"alias": "after"})
     storage_bytes_per_h: float | None  # of all nodes together
     peers_bytes_per_h: float | None  # that one node sends to others
@@ -114,7 +113,7 @@ class Standing:
 
     @property
     def label(self) -> str:
-        """Its name, with a star behind that of what loses accuracy that nothing prices."""
+        """Its name, with a star if its accuracy loss has no price."""
         return self.name + (" *" if self.accuracy == UNPRICED else "")
 
     @property
@@ -141,11 +140,11 @@ def in_percent(fraction: Estimate) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of systems; `systems.json` holds what the run does not."""
+    """A comparison of systems; `systems.json` holds all but the run."""
 
     name: str  # of the scenario
     fixed: bool
-    limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: none was said
+    limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: not given
     facts: Mapping[str, SystemFacts] = field(metadata={"alias": "systems"})  # by system's name
     left_out: Mapping[str, LeftOut]  # why, by name
     assumed: tuple[str, ...]  # of the job, where the scenario does not say, in sentences
@@ -184,7 +183,7 @@ class Comparison:
     def cheapest(self) -> Standing | None:
         """The cheapest that keeps accuracy or the limit, with all costs known.
 
-        What a system loses that nothing prices can't be weighed against hours.
+        An accuracy loss without a price can't be compared with hours.
         """
         return next((system for system in self.standings if system.verdict == BEST), None)
 
@@ -205,7 +204,7 @@ class Comparison:
 
     @property
     def picks(self) -> list[Standing]:
-        """The best, and the cheapest that runs today where that is another."""
+        """The best, and the cheapest that runs today if that is another."""
         best, runs = self.cheapest, self.cheapest_that_runs
         return [system for system in (best, None if runs is best else runs) if system is not None]
 
@@ -221,7 +220,7 @@ class Comparison:
 
     @property
     def tied(self) -> list[str]:
-        """Systems that can't be told from the best, of those that may be it."""
+        """Systems that may be the best and are not distinguished from it."""
         return [system.name for system in self.able if system.verdict == TIED]
 
     def bills_that_count(self, bills: Bills) -> Bills:
@@ -239,7 +238,7 @@ class Comparison:
         }
 
     def costs_that_count(self) -> tuple[dict[str, float], str | None]:
-        """Of those that may be the best: what a month costs, else the overhead; the cheapest."""
+        """Cost per month, else overhead, of systems that may be the best; and the cheapest."""
         if not (bills := bills_in(self.result)):
             return {system.name: system.overhead.mean for system in self.able}, self.best
         counted = self.bills_that_count(bills)
@@ -248,13 +247,13 @@ class Comparison:
 
 
 def load_comparison(folder: Path | str) -> Comparison:
-    """Read a finished comparison. Raises ResultError where it is none, or is damaged."""
+    """Read a finished comparison. Raises ResultError for another or a damaged folder."""
     result = load_result(folder)
     return read_record(Comparison, result.path / ABOUT, "a comparison of systems", result=result)
 
 
 def assumptions(scenario: Scenario) -> Iterator[str]:
-    """What the comparison assumes of the job where the scenario does not say."""
+    """Assumptions of the comparison for values missing from the scenario."""
     cluster = scenario.cluster
     if cluster.workers and cluster.replicas == 1:
         yield "Each part of the state lies on one worker (`cluster.replicas: 1`)."
@@ -270,7 +269,7 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
 
 
 def facts_of_system(entrant: Entrant, experiment: Experiment) -> SystemFacts:
-    """What is known of one system in a job."""
+    """Facts on one system in a job."""
     system, section = SYSTEMS[entrant.entry.strategy], experiment.scenario.cluster
     policy, cluster, useful_h = entrant.policy, experiment.cluster, experiment.useful_h
     state_bytes, storage, peers = section.shard_bytes, 0.0, 0.0
@@ -350,7 +349,7 @@ def _accuracy(
 
 
 def verdict_of(more: Estimate | None) -> str:
-    """What an interval of a difference to the best says."""
+    """The verdict by the interval of a difference to the best."""
     if more is None:
         return NO_BEST
     if more.low > 0:

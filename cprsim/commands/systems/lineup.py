@@ -1,4 +1,4 @@
-"""Who can run a job, what the scenario lists and every other system, each at its best interval."""
+"""Candidates for a job: the scenario's entries and all other systems, at their best intervals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Entrant:
 
     Parameters
     ----------
-    policy : what it does, at its interval
+    policy : its policy, at its interval
     how : whether its interval was found here, is the scenario's, or its default
     is_today : whether it is how the job runs now
     """
@@ -76,10 +76,10 @@ def entrants_of(
     available: bool = False,
     fixed: bool = False,
 ) -> tuple[list[Entrant], dict[str, LeftOut]]:
-    """All that can run a job, or the `only` ones of them, and why others can't, by name.
+    """Candidates that can run a job, or the `only` ones, and why others can't, by name.
 
-    Unless intervals are fixed, how the job runs now (`today`, else the first entry) is compared as
-    it is, and at its best interval. `available`: without what a job can't run today.
+    Unless intervals are fixed, the present system (`today`, else the first entry) is compared at
+    its own and at its best interval. `available`: only systems that a job can run today.
     """
 
     def entrant_of(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
@@ -179,10 +179,10 @@ def at_their_best(
     limit: Limit | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[list[Entrant], dict[str, LeftOut]]:
-    """All that can run the job, each at its best, and why others are left out after all.
+    """Candidates at their best intervals, and why some of them are left out, by name.
 
-    Without a limit on what accuracy may be lost, what leaves shards stale would never save: it
-    keeps the interval that its entry says. So does CPR, whose interval is its formula's.
+    Without an accuracy limit, the best interval of systems that leave shards stale is never to
+    save: they keep the interval of their entry. So does CPR, whose interval is its formula's.
     """
     options = {
         entrant.name: PricedEntry(entrant.entry)

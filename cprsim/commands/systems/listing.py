@@ -1,6 +1,6 @@
-"""The recovery systems that there are: what each does, needs and survives; one in detail.
+"""All recovery systems with their methods, needs and survived failures; one in detail.
 
-All of it follows from the policy that a system makes of a job: a scenario's, or a made-up one.
+All facts follow from the policy of a system for a job: a scenario's, or a made-up one.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ListedJob(NamedTuple):
 
 
 class ListedSystem(NamedTuple):
-    """A system, and what it makes of the job."""
+    """A system, and its policy for the job."""
 
     system: System
     policy: Policy | None = None  # None: it can't serve the job
@@ -123,7 +123,7 @@ def scenario_job(loaded: LoadedScenario) -> ListedJob:
 
 
 def listed_of(name: str, job: ListedJob) -> ListedSystem:
-    """One of them. Raises ParameterError where there is none of that name."""
+    """One system by its name. Raises ParameterError for an unknown name."""
     if name not in SYSTEMS:
         raise ParameterError(f"`{name}` is no recovery system: {choices(name, tuple(SYSTEMS))}")
     try:
@@ -152,9 +152,9 @@ def cases(cluster: Cluster, role: str) -> Iterator[Strike]:
 
 
 def needs(policy: Policy, rule: Rule | None) -> Iterator[str]:
-    """What a system needs besides the job's nodes and its storage, in few words each.
+    """Needs of a system besides the job's nodes and its storage, in few words each.
 
-    `rule` is taken where a node is lost; None: all start again.
+    `rule` is taken where a node is lost; None: all restart from the beginning.
     """
     live = {name for rule in policy.rules for name in rule.needs}
     written = {tier.medium for tier in policy.tiers if tier.name in policy.written}
@@ -209,7 +209,7 @@ def answer_of_listing(job: ListedJob) -> Answer:
     document = Document(
         title=n,
         question="What does each recovery system need, and what does it survive?",
-        answer=[f"{n}. What each needs and goes back to is for {job.words}."],
+        answer=[f"{n}. Needs and rollbacks are those for {job.words}."],
         table=Table(caption, columns, rows),
         remarks=["More on one: cprsim systems --explain NAME."],
     )
@@ -231,7 +231,7 @@ def _up_to(listed: ListedSystem) -> str:
 
 
 def answer_of_explanation(name: str, job: ListedJob) -> Answer:
-    """What one system does in a job."""
+    """The answer that explains one system in a job."""
     listed = listed_of(name, job)
     system, policy = listed.system, listed.policy
     served = (
@@ -275,7 +275,7 @@ def _frames(listing: Sequence[ListedSystem]) -> dict[str, pd.DataFrame]:
 
 
 def _facts(listed: ListedSystem) -> Iterator[tuple[str, str]]:
-    """Terms and what they are; a term may have several."""
+    """Terms and their values; a term may have several."""
     system, policy = listed.system, listed.policy
     yield "family", system.family.value
     yield "source", system.source or "none; it is a limit of the others"

@@ -1,4 +1,4 @@
-"""What a scenario does not say, so that systems are left out, or their save is split."""
+"""Values missing from a scenario, for which systems are left out, or their save is split."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def missing_keys(left_out: Mapping[str, LeftOut]) -> dict[str, list[str]]:
 
 
 def missing_sentence(left_out: Mapping[str, LeftOut], n_systems: int) -> str:
-    """How many systems are not compared for want of which keys; empty where none is."""
+    """The sentence on systems left out, counted by missing key; empty without any."""
     by_key = missing_keys(left_out)
     if not by_key:
         return ""

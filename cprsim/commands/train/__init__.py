@@ -33,9 +33,9 @@ def train(
     """Train a small model with one replication's failures.
 
     It is trained once without failures and once per strategy: it saves where the simulated job
-    saved and loses the shards that it lost. The scenario's section 'kernel' says what is trained,
-    its section 'sync' on how many replicas. A trainer of your own takes its place where
-    'kernel.trainer' names one; it notes no loss on its way, so that there is no figure.
+    saved and loses the shards that it lost. The scenario's section 'kernel' describes the
+    model, its section 'sync' the replicas. A trainer of your own replaces the model if
+    'kernel.trainer' names one; it records no loss during training, so that there is no figure.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def train(
     Raises
     ------
     CprsimError
-        What is wrong with the scenario, its click log or its trainer.
+        The scenario, its click log or its trainer is wrong.
     """
     loaded = source_of(scenario, overrides).read()
 

@@ -1,4 +1,4 @@
-"""Training with one replication's failures: accuracy beside overhead, and the loss on its way."""
+"""Training with one replication's failures: accuracy, overhead, and the training loss."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def answer_of_train(
     stand_in: ProxyModel | None,
     team: Team | None,
 ) -> Answer:
-    """What the failures of one replication did to a model, which `words` describe.
+    """Effect of one replication's failures on a model, which `words` describe.
 
     Without a stand-in it is a trainer of the user's own; without a team it was trained alone.
     """
@@ -161,7 +161,7 @@ def _table(measured: TrainingOutcome, useful_h: float) -> Table:
 
 
 def _remarks(words: str, stand_in: ProxyModel | None, team: Team | None) -> Iterator[str]:
-    """What has to be said with the numbers."""
+    """Remarks on the numbers: skipped lines, noise between seeds, and the set-up."""
     if stand_in is not None and stand_in.n_skipped:
         yield f"Left out of the log: {count(stand_in.n_skipped, 'bad line')}."
     yield "One run per strategy: differences this small vary from seed to seed."
@@ -181,7 +181,7 @@ def _remarks(words: str, stand_in: ProxyModel | None, team: Team | None) -> Iter
 
 
 def _chart(measured: TrainingOutcome, name: str) -> Chart:
-    """Loss over samples, and beside it what each strategy adds to it, which is far smaller."""
+    """Loss over samples, and in a second panel the far smaller increase by each strategy."""
     baseline = measured.whole.curve
     unchanged = [
         strategy.policy.name

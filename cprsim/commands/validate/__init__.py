@@ -104,7 +104,7 @@ def _answer_of_schema() -> Answer:
 
 
 def _warnings(loaded: LoadedScenario) -> tuple[str, ...]:
-    """What a run would warn of. Raises CprsimError for what only building the parts shows."""
+    """Warnings of a run. Raises CprsimError for errors found only by building its parts."""
     check_axes(loaded)
 
     experiment = assemble(loaded)
