@@ -1,4 +1,4 @@
-"""The staleness curve: the responses of one model, and what they say of simulated losses."""
+"""The staleness curve: the responses of one model, and losses of accuracy predicted from them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StalenessCurve:
 
     @property
     def identity(self) -> str | None:
-        """Digest of the section `kernel`; None where it is not known what was measured."""
+        """Digest of the section `kernel`; None if the measured model is not recorded."""
         return None if self.kernel is None else digest_of(self.kernel)
 
     @property
@@ -67,7 +67,7 @@ class StalenessCurve:
 
     @property
     def bytes_shares(self) -> dict[str, float]:
-        """What each strategy's saves wrote over what whole saves did; none where not counted."""
+        """Bytes of each strategy's saves over those of whole saves; empty if not counted."""
         written = self.checks.get("bytes_written", {}).get("by_strategy", {})
         whole_bytes = written.get(WHOLE)
         return {key: n / whole_bytes for key, n in written.items() if key != WHOLE and whole_bytes}
@@ -82,10 +82,10 @@ class StalenessCurve:
         return by_key.get((strategy, metric))
 
     def of_policy(self, policy: Policy, metric: Metric) -> Response | None:
-        """The response of a policy; None where it loses nothing, or was not measured as it saves.
+        """The response of a policy; None if it loses nothing, or if its settings were not measured.
 
-        Priority saving was measured at settings of its own (r, number of large tables); those of
-        the policy have to be the same, where the curve says which they were.
+        Priority saving was measured at particular settings (r, number of large tables); a policy
+        must have the same ones, if the curve records them.
         """
         key = strategy_key(policy)
         response = None if key is None else self.of(key, metric)
@@ -95,7 +95,7 @@ class StalenessCurve:
         return response if alike else None
 
     def with_bytes(self, sub_saves: SubSaves) -> SubSaves:
-        """Priority saving that costs what was counted for it; as it is where nothing was."""
+        """`sub_saves` with the bytes that the curve counted at these settings, if it did."""
         key = priority_key(sub_saves)
         share = self.bytes_shares.get(key)
         measured = next(
@@ -125,7 +125,7 @@ class StalenessCurve:
         costs: CostBreakdown,
         useful_h: float,
     ) -> Prediction | None:
-        """What a policy's losses cost each replication; None where that was not measured."""
+        """Predict the loss of each replication under a policy; None if that was not measured."""
         replications = costs.replication
         if strategy_key(policy) is None:
             return nothing_lost(len(replications))

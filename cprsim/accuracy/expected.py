@@ -41,10 +41,10 @@ def jackknife_error(replicates: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a curve says of some replications, a value for each.
+    """Loss that a curve predicts for each of n replications.
 
-    Where there are replicates, the error of a mean over jobs is that of the means by them: what is
-    wrong with the curve early in a job and late need not go together.
+    With replicates, the error of a mean over jobs is computed from the mean under each replicate:
+    the curve's errors early and late in a job may differ.
     """
 
     loss: Floats  # (n,)

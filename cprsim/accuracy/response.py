@@ -65,12 +65,12 @@ class Replicate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Response:
-    """How much one strategy's stale shards cost in one metric, as measured; or a system's state.
+    """Measured loss in one metric from one strategy's stale shards, or from a system's lost state.
 
         loss = intercept + line(weighted PLS)     of a job that loses samples; else 0
 
-    The error of a prediction is that of a jackknife where there are replicates: what it differs by
-    as each seed is left out, weight and all. Else it is that of the line alone.
+    With replicates, the error of a prediction is the jackknife's: the response, weight included, is
+    fitted again without each seed. Without replicates it is the error of the line alone.
     """
 
     strategy: str  # one of `STRATEGIES`, or a recovery system
@@ -114,9 +114,9 @@ class Response:
     def predict(self, weighted_pls: Floats) -> tuple[Floats, Floats]:
         """Loss and its standard error at some weighted PLS, both (n,), weights taken as known.
 
-        Without replicates the standard error is interpolated like the loss: right where points err
-        together, and too large where they err apart. Beyond the last point goes on the steeper of
-        the last line and the line from 0 to the last point, and the relative error stays.
+        Without replicates the standard error is interpolated like the loss: exact if the errors of
+        the points are fully correlated, else too large. Beyond the last point the loss follows the
+        steeper of the last line and the line from 0 to that point, at its relative error.
         """
         loss = self._along(weighted_pls)
         if self.replicates:
@@ -125,7 +125,7 @@ class Response:
         return loss, error * (1.0 + np.maximum(weighted_pls / self.pls[-1] - 1.0, 0.0))
 
     def predict_counted(self, costs: CostBreakdown, useful_h: float) -> Prediction:
-        """What replications lose by what is counted of each, one of `COUNTED`."""
+        """Predict the loss of each replication from its counted quantity, one of `COUNTED`."""
         counted = COUNTED[self.by](costs, useful_h)
         return Prediction(*self.predict(counted), counted > self.most_pls, self.degrees)
 

@@ -1,8 +1,8 @@
-"""Files: records as JSON and back, files that are written whole or not at all, and shipped ones.
+"""Files: records as JSON and back, atomic writes, and the files shipped with cprsim.
 
-A record, a frozen dataclass, is its file's schema, by pydantic. Where the file differs, the field
-says so: its type is annotated with `Stored` or `Tagged`, or its metadata say what a field of
-pydantic says (alias, exclude, exclude_if).
+A record is a frozen dataclass; pydantic derives the schema of its file from it. A field that is
+stored differently has a type annotated with `Stored` or `Tagged`, or pydantic's options in its
+metadata (alias, exclude, exclude_if).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def digest_of(plain: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """How a value for which JSON has no form stands in a file, and what makes it again."""
+    """How to write a value that JSON has no form for, and how to read it back."""
 
     plain: Callable[[Any], Any]
     read: Callable[[Any], Any]
@@ -109,7 +109,7 @@ def _adapter(kind: Any) -> Any:
 
 
 def encode(record: Any) -> Any:
-    """A record as plain data. Raises ValueError for what JSON can't hold."""
+    """A record as plain data. Raises ValueError for a value that JSON can't represent."""
     kind: Any = type(record)
     return _adapter(kind).dump_python(record, mode="json", by_alias=True, warnings="none")
 
@@ -137,7 +137,7 @@ def decode(kind: type[Record], plain: Any, not_stored: Mapping[str, Any] | None 
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """What the system refuses within the block is of this file or folder, if it names no other."""
+    """Name this path in an OSError of the block that names no file."""
     try:
         yield
     except OSError as error:
@@ -149,10 +149,10 @@ def naming(path: Path) -> Iterator[None]:
 def whole_file(
     path: Path, mode: str = "w", put: Callable[[Path, Path], object] = os.replace
 ) -> Iterator[IO[Any]]:
-    """A file to write to: what was written is on the disk, under `path`, after the block.
+    """Open a temporary file that replaces `path` after the block, flushed to the disk.
 
-    Whatever goes wrong, `path` stays as it was and nothing is left beside it. A pipe or a device is
-    written to as it is.
+    After an error `path` is unchanged and the temporary file is deleted. A pipe or a device is
+    written to directly.
     """
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     if path.exists() and not path.is_file():
@@ -181,7 +181,7 @@ def writes(file: object) -> Iterator[None]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text, replacing a file that is there. Raises OSError."""
+    """Write a text, replacing an existing file. Raises OSError."""
     with whole_file(path) as file:
         file.write(text)
 
@@ -203,7 +203,7 @@ def require_new(path: Path) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file, on the disk when this returns; one that is there stays as it is."""
+    """Write a new file and flush it to the disk. Raises ResultError if the file exists."""
     with writes(path):
         try:
             with whole_file(path, put=_rename_to_new) as file:
@@ -213,7 +213,7 @@ def write_new(path: Path, text: str) -> None:
 
 
 def _rename_to_new(unfinished: Path, path: Path) -> None:
-    """Rename, unless there is a file: a link is made only where there is none."""
+    """Rename unless `path` exists, by a hard link, which never replaces a file."""
     try:
         os.link(unfinished, path)
     except FileExistsError:
@@ -224,10 +224,10 @@ def _rename_to_new(unfinished: Path, path: Path) -> None:
 
 
 def _there_already(path: Path) -> ResultError:
-    return ResultError(f"{path} is there already, and stays: name another file, or delete it")
+    return ResultError(f"{path} exists and was not changed: name another file, or delete it")
 
 
-# --------------------------------------------------------------------------- what is shipped
+# ----------------------------------------------------------------------------- shipped files
 
 SHIPPED = PACKAGE / "scenario" / "shipped"
 CURVES = PACKAGE / "accuracy" / "shipped"
@@ -241,16 +241,16 @@ def shipped_scenarios() -> dict[str, Path]:
 
 
 def file_or_shipped(path: Path) -> Path:
-    """A scenario's file; where there is none and the path is a shipped scenario's name, that."""
+    """The scenario file at `path`; if there is no such file, the shipped scenario of that name."""
     if path.is_file():
         return path
     return shipped_scenarios().get(str(path), path)
 
 
 def put_schema_beside(scenario: Path) -> Path | None:
-    """Write the schema that a scenario's first line names beside it; None where one is there.
+    """Write the schema that a scenario's first line names; None if the file exists already.
 
-    The name there is relative, so that the two files hold together wherever they are taken.
+    The scenario names it by a relative path, so that the two files can be moved together.
 
     Raises ResultError where it can't be written.
     """
@@ -262,7 +262,7 @@ def put_schema_beside(scenario: Path) -> Path | None:
 
 
 def about(path: Path) -> str:
-    """What a shipped scenario is: its first comment, up to the end of a sentence or a colon."""
+    """Summary of a shipped scenario: its first comment, up to the first full stop or colon."""
     lines = path.read_text("utf-8").splitlines()[1:]  # the first names the schema
     comment = takewhile(lambda line: line.startswith("#"), lines)
     text = " ".join(line.removeprefix("#").strip() for line in comment)

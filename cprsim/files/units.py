@@ -93,7 +93,7 @@ class Dimension:
 
     @property
     def hint(self) -> str:
-        """Examples of what would be right."""
+        """Examples of valid quantities."""
         return " or ".join(self.examples)
 
 
@@ -175,7 +175,7 @@ class Quantity:
         return inside
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """How the scenario's schema reads and writes it; nobody else imports pydantic by this."""
+        """Schema of the quantity; pydantic is imported here, so that other users don't load it."""
         from pydantic_core import core_schema
 
         return core_schema.no_info_plain_validator_function(
@@ -209,7 +209,7 @@ def split_quantity(
 
 
 def unit_factor(unit: str, inside: str) -> Fraction:
-    """What one `unit` is in the unit `inside`; any label, and none, is its own unit.
+    """Size of one `unit` in the unit `inside`; a label, or none, converts only to itself.
 
     Raises ParameterError where they do not measure the same.
     """
