@@ -1,4 +1,4 @@
-"""From what the user wrote to the plain records that are simulated."""
+"""Turn a scenario as the user writes it into the records that are simulated."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A scenario as records: all that a simulation needs."""
+    """A scenario as the records that a simulation needs."""
 
     cluster: Cluster
     costs: Costs
@@ -121,7 +121,7 @@ class Experiment:
 
     @cached_property
     def facts(self) -> JobFacts:
-        """What is known of the job before it runs, at the costs of the section."""
+        """Profile of the job before it runs, at the costs of the section `costs`."""
         cluster, section = self.cluster, self.scenario.cluster
         expected = self.failures.expected(cluster, self.useful_h)
         reverted = expected_reverts(self.failures, self.scopes, self.shares, cluster, self.useful_h)
@@ -174,7 +174,7 @@ class Experiment:
 
     @property
     def log_notes(self) -> tuple[str, ...]:
-        """What is replayed of a log, and what was left out, closed or assumed of it."""
+        """Notes on a replayed log: its part in use, and the data left out, closed or assumed."""
         failures: Any = self.failures
         first = failures.sources[0][1] if hasattr(failures, "sources") else failures
         return getattr(first, "notes", ())
@@ -238,7 +238,7 @@ def _storage(scenario: Scenario) -> Storage | None:
 
 
 def _given_costs(section: CostsSection | OwnCosts, cluster: ClusterSection) -> dict[str, Any]:
-    """What the record of costs holds of those that are given."""
+    """Arguments of the record of costs, for the keys that the section gives."""
 
     def cost(spec: float | DurationSpec | MixSpec | OverLink | str) -> Duration | Transfer:
         if isinstance(spec, OverLink):
@@ -261,7 +261,7 @@ def _given_costs(section: CostsSection | OwnCosts, cluster: ClusterSection) -> d
 def _failures(
     loaded: LoadedScenario, cluster: Cluster, detect: Duration
 ) -> tuple[FailureSource, tuple[Scope, ...], ScopeShares]:
-    """Where failures come from, what they kill, and how many are of each scope."""
+    """Build the source of failures, the scopes of failures, and the share of each scope."""
     scenario, silent = loaded.scenario, loaded.scenario.silent
     useful_h = scenario.job.useful_h
     of_job = source_of(scenario.failures, cluster, useful_h, loaded.trace_path, loaded.nodes_path)
@@ -303,7 +303,7 @@ def _scope(section: ScopeSection, detect: Duration) -> Scope:
 
 
 def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Policy]:
-    """What each entry of `recovery` does. Raises ScenarioError with all entries that can't."""
+    """The policy of each entry of `recovery`. Raises ScenarioError with all invalid entries."""
     policies: list[Policy] = []
     problems: list[Problem] = []
     for number, entry in enumerate(loaded.scenario.recovery):
@@ -325,7 +325,7 @@ SELECTED = "selected"  # how an interval came about
 def policy_of(
     entry: RecoverySection, experiment: Experiment, interval_h: float | None = None
 ) -> Policy:
-    """What an entry of `recovery` does in a job: as it says, or at another interval if it has one.
+    """The policy of an entry of `recovery`, at its own interval or at another, if it has one.
 
     Raises ParameterError where it can't serve this job.
     """
@@ -355,7 +355,7 @@ def policy_of(
 def _options(
     entry: RecoverySection, system: System, experiment: Experiment, interval_h: float | None
 ) -> dict[str, Any]:
-    """What an entry says, as its system takes it, or the same at another interval."""
+    """Options of an entry in the form that its system takes, optionally at another interval."""
     if entry.strategy not in STRATEGIES:
         options = options_of(entry.strategy, entry.options)
         if interval_h is None:
@@ -372,10 +372,10 @@ def _options(
 
 
 def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:
-    """Share of all hours of detection and rescheduling that the others work on, on average.
+    """Mean fraction of detection and rescheduling time in which the other nodes keep working.
 
-    A failure of a role that nobody waits for costs what its nodes would have done meanwhile: one
-    of n trainers 1/n, a sync server nothing.
+    A failure of a role for which the job does not wait only loses the work of its nodes: 1/n for
+    one of n trainers, nothing for a sync server.
     """
     cluster, saved = experiment.cluster, 0.0
     for role in (role for role in cluster.roles if role.others_go_on):

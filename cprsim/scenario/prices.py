@@ -71,7 +71,7 @@ WattsByRole = Annotated[
 
 
 class Prices(Model):
-    """What is paid for, in one currency, which is a label and never converted."""
+    """Prices in one currency, which is a label and never converted."""
 
     currency: Label | None = Field(None, description="Label of the amounts that stand without one.")
     node_hour: PriceByRole = Field(
@@ -87,7 +87,7 @@ class Prices(Model):
     )
     watts: WattsByRole = Field(
         default_factory=dict,
-        description="What a node draws [W]: one number, or one by role (`any`: the other roles).",
+        description="Power of a node [W]: one number, or one by role (`any`: the other roles).",
         examples=[700, {"trainer": 700, "emb_ps": 350}],
     )
     kwh: Price | None = Field(None, description="Of a kilowatt-hour.")
@@ -122,12 +122,12 @@ class Prices(Model):
             currencies = " and ".join(labels)
             yield "currency", f"prices are in {currencies}: currencies are never converted"
         for key in {"kwh", "carbon_kg_per_kwh"} & set(self.given) if not self.watts else ():
-            yield key, "needs `watts`, what a node draws"
+            yield key, "needs `watts`, the power of a node"
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was used.
+    """Resources that a job used.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What was used at some prices, in whole cents, by part."""
+    """Cost of the resources used, at some prices, in whole cents, by part."""
 
     currency: str
     cents: Mapping[str, int]
@@ -155,7 +155,7 @@ class Bill:
 
 
 def watts_of(prices: Prices, role: str) -> float:
-    """What one node of a role draws [W]; 0 where nobody said."""
+    """Power of one node of a role [W]; 0 if it is not given."""
     return prices.watts.get(role, prices.watts.get(ANY_ROLE, 0.0))
 
 
@@ -179,7 +179,7 @@ def mean_node_hour(prices: Prices, n_nodes: Mapping[str, float]) -> float:
 
 
 def energy_kwh(prices: Prices, usage: Usage) -> float:
-    """What the nodes drew, each all the time [kWh]."""
+    """Energy used by the nodes at constant power [kWh]."""
     return sum(
         hours * watts_of(prices, role) / 1000.0
         for by_role in usage.node_h.values()

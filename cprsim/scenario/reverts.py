@@ -55,7 +55,7 @@ def _scopes_by_source(
 
 
 def _reach(scope: Scope, shares: ScopeShares) -> Reach:
-    """What a failure takes: its rack, all, or, of every other scope, what the source names."""
+    """Nodes that a failure of a scope reverts: its rack, all, or those that the source names."""
     if scope.silent or scope.reach is Reach.ALL:
         return Reach.ALL
     return Reach.RACK if scope.reach is Reach.RACK and shares.rack is not None else Reach.NODE
