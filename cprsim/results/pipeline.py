@@ -43,7 +43,7 @@ MARGIN = 1.02  # of the replications that it should take, so that few looks are 
 
 @dataclass(frozen=True, slots=True)
 class StrategyOutcome:
-    """What one strategy cost."""
+    """Results of one strategy."""
 
     policy: Policy
     costs: CostBreakdown
@@ -131,9 +131,9 @@ def _batches(
 ) -> Iterator[tuple[Batch, int, int]]:
     """Simulate block after block until there are enough replications.
 
-    The next replications, how many are done with them, and how many are wanted as far as they tell.
-    The first look at them is early, to see whether jobs finish at all. A precision is looked at
-    where it should be reached; no more than `MOST_GROWTH` times what is there, which tells it.
+    Yields a batch, the number of replications done, and the number that they show to be necessary.
+    An early first check finds out whether jobs finish. The precision is checked when it should be
+    reached, and at the latest after `MOST_GROWTH` times the replications done.
     """
     jobs: list[SimulatedJob | None] = [*map(experiment.simulated_job, experiment.policies)]
     finished, walls_h = [False] * len(jobs), [list[Floats]() for _ in jobs]
@@ -242,7 +242,7 @@ def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> d
 
 
 def outcome_of_one(experiment: Experiment, replication: int) -> Outcome:
-    """What one replication costs under each strategy; draws its block alone."""
+    """Costs of one replication under each strategy; draws its block alone."""
     block = _block_of_one(experiment, replication)
     jobs = map(experiment.simulated_job, experiment.policies)
     return _outcome(experiment, [[block.run(job, range(1))] for job in jobs])

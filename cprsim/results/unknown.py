@@ -1,7 +1,7 @@
-"""What a choice costs with an input at other values: what would reverse it, what moves it most.
+"""Sensitivity of a choice to its inputs: values that reverse it, and the most decisive input.
 
-Inputs that are said to be unknown have break-evens: the value where another option is the cheapest.
-Of those that are marked as assumed or recalled, the decisive one is named. All values are
+Inputs that the scenario calls unknown have break-evens: the value where another option is the
+cheapest. Of the inputs marked as assumed or recalled, the decisive one is named. All values are
 simulated on the same failures, on one job.
 """
 
@@ -54,7 +54,7 @@ class Tried:
 
     @cached_property
     def uses(self) -> Used:
-        """What the job uses under each entry under which all replications finish."""
+        """Use of resources by the job under each entry under which all replications finish."""
         metrics = spreads(summarise_rows(self.rows, self.experiment.cluster.n_nodes))
         useful_h = self.experiment.useful_h
         uses = {
@@ -218,8 +218,8 @@ def decisive_assumption(
 ) -> Assumption | None:
     """The marked input that moves a choice or its overhead most; None where none moves it.
 
-    How far it moves the answer is the greater of two shares of useful time: by how much the least
-    overhead changes, and what the choice then costs more than another.
+    The effect of an input is the greater of two shares of useful time: the change of the least
+    overhead, and the overhead of the choice above that of the best option.
     """
     marks, found = loaded.scenario.marks or {}, list[tuple[float, Assumption]]()
     others = [(key, *other) for key in marks for other in _other_values(loaded, key)]
