@@ -25,7 +25,7 @@ SOURCE = (
 
 @dataclass(frozen=True, slots=True)
 class ProxyModel:
-    """What is trained in place of the user's model."""
+    """The model that is trained in place of the user's."""
 
     shape: ModelShape
     train: Clicks
@@ -55,14 +55,14 @@ class ProxyModel:
 
 
 def proxy_model(loaded: LoadedScenario) -> ProxyModel:
-    """Make or read the clicks, and say what is trained on them.
+    """Make or read the clicks, and describe the model that is trained on them.
 
-    Raises ScenarioError for a log that is not there, or where the scenario names a trainer of the
-    user's own; ClickError for a log that can't be read.
+    Raises ScenarioError for a missing log, or where the scenario names a trainer of the user;
+    ClickError for a log that can't be read.
     """
     section = loaded.scenario.kernel or Kernel.model_validate({})
     if loaded.scenario.silent is not None:
-        message = "is left out of what is trained or rehearsed: leave it out here too"
+        message = "can be neither trained nor rehearsed: leave it out here"
         raise ScenarioError.at(loaded.place("silent"), message, "silent")
     if section.trainer is not None:
         words = "is a trainer of your own; here the built-in model is trained"

@@ -51,7 +51,7 @@ def throughput(setting: SyncSetting, seed: int = 1) -> Throughput:
 
 @dataclass(frozen=True, slots=True)
 class SpeedPoint:
-    """One number of trainers: the simulation, and the load model beside it."""
+    """Throughput at one number of trainers, by simulation and by the load model."""
 
     setting: SyncSetting
     simulated: Throughput

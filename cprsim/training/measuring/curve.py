@@ -46,7 +46,7 @@ def curve_file(
 
 
 def checks_document(measured: Measured) -> dict[str, Any]:
-    """What was checked, of JSON's types, by metric; and the bytes of all saves of one run."""
+    """Checks of each metric, of JSON's types; and the bytes of all saves of one run."""
     document: dict[str, Any] = {}
     for metric, fitted in measured.fitted.items():
         document[metric.value] = checks_of(measured.observed, fitted)
@@ -109,7 +109,7 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
 
 
 def _lost_in_noise(measured: Measured, metric: Metric) -> str:
-    """A sentence where a metric's losses can't be told from nothing; empty where they can."""
+    """A sentence if the losses of a metric are not significantly above 0; else empty."""
     low, high = typical_loss(response_of(measured.fitted[metric], WHOLE)).interval()
     if low > 0:
         return ""
@@ -120,7 +120,7 @@ def _lost_in_noise(measured: Measured, metric: Metric) -> str:
 
 
 def typical_loss(response: Response) -> MeanLoss:
-    """What a failure of one server of eight at any time costs, a replication per time."""
+    """Mean loss from a failure of one server of eight, over the times of the failure."""
     at = (np.arange(N_TIMES) + 0.5) / N_TIMES
     stale = (at * 7.3) % 1.0 * np.minimum(TYPICAL_INTERVAL, at)
     number = np.arange(N_TIMES)

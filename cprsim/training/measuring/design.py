@@ -72,7 +72,7 @@ def design_of(strategies: Sequence[str]) -> Design:
 def _scenes(
     design: Design, n_failures: tuple[int, ...], n_servers: int, rng: np.random.Generator
 ) -> list[tuple[float, tuple[ShardFailure, ...]]]:
-    """(T_save, failures) of some scenes, of so many failures each."""
+    """(T_save, failures) of some scenes, with the given number of failures in each."""
     n = len(n_failures)
     every = design.shortest * (design.longest / design.shortest) ** _stratified(n, rng)
     n_servers_failed = 1 + (max(1, n_servers // 2) * _stratified(n, rng)).astype(int)
