@@ -30,7 +30,7 @@ from typing import Self
 
 
 class CprsimError(Exception):
-    """Base of all errors that are worth one clear line to the user."""
+    """Base of all errors that end in one clear line for the user."""
 
     exit_code = 2  # of the command
 
@@ -48,14 +48,14 @@ class MissingKeyError(ParameterError):
 
     @classmethod
     def key_of(cls, error: BaseException | None) -> str:
-        """The key that an error, or its cause, asks for; empty: none."""
+        """The key that an error, or its cause, asks for; empty for other errors."""
         while error is not None and not isinstance(error, cls):
             error = error.__cause__
         return "" if error is None else error.key
 
 
 class PolicyError(ParameterError):
-    """A recovery system makes no sense; `at` is the field of its policy, and which entry."""
+    """A recovery system is invalid; `at` locates the field of its policy."""
 
     def __init__(self, message: str, at: tuple[str | int, ...] = ()) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class PolicyError(ParameterError):
 
 
 class ResultError(CprsimError):
-    """A results folder is unfinished, damaged, or no result at all."""
+    """A results folder is unfinished, damaged, or not a result."""
 
 
 class WriteError(ResultError):
@@ -85,11 +85,11 @@ class TooManyReplicationsError(BudgetError):
 
 
 class WorkerError(CprsimError):
-    """The processes that do the work die again and again, or are not there."""
+    """Worker processes die again and again, or can't be reached."""
 
 
 class ClusterError(WorkerError):
-    """The scheduler or all workers of a cluster are not there, or not any more."""
+    """The scheduler or all workers of a cluster can't be reached."""
 
     exit_code = 1
 
@@ -149,7 +149,7 @@ class InputError(CprsimError):
 
 
 class ScenarioError(InputError):
-    """A scenario says something that can't be."""
+    """A scenario is invalid."""
 
 
 class TraceError(InputError):
@@ -198,7 +198,7 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
 
 
 def choices(name: object, names: Collection[str]) -> str:
-    """Suggest the nearest name, and list all that are known."""
+    """Suggest the nearest name, and list the known ones."""
     return f"{did_you_mean(name, names)}Known: {', '.join(names)}"
 
 

@@ -1,6 +1,6 @@
 """An event log of a training job: one JSON object per line, written by the job itself.
 
-Standard library only: the file works when it is copied beside a training script. Five lines in a
+Standard library only: the file works when it is copied next to a training script. Five lines in a
 training loop (docs/events.md has the fields):
 
     log = JobLog("events.jsonl", job="j1")

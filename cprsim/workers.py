@@ -237,7 +237,7 @@ class _Dask:
         return future
 
     def _asked(self, of_scheduler: Callable[..., Any], *arguments: Any) -> Any:
-        """What the scheduler answers; it may import cprsim first. Raises ClusterError: it ended."""
+        """Call the scheduler, which may import cprsim first. Raises ClusterError if it is lost."""
         while True:
             try:
                 return of_scheduler(*arguments)

@@ -21,7 +21,7 @@ UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by
 
 @dataclass(frozen=True, eq=False)
 class StalenessCurve:
-    """Measured responses of one model: what stale shards cost it under each strategy."""
+    """Measured responses of one model: its loss under each strategy from stale shards."""
 
     name: str
     responses: tuple[Response, ...]  # what was measured
@@ -52,12 +52,12 @@ class StalenessCurve:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Those of the responses, each once."""
+        """Metrics of the responses, each once."""
         return tuple(dict.fromkeys(response.metric for response in self.responses))
 
     @property
     def unfit_metrics(self) -> dict[Metric, tuple[str, ...]]:
-        """Why nothing should be decided by single metrics; those that are fit are left out."""
+        """Reasons against decisions by single metrics; only metrics that are unfit."""
         checks = {metric: self.checks.get(metric.value, {}) for metric in self.metrics}
         return {
             metric: tuple(of_metric[UNFIT])
@@ -73,7 +73,7 @@ class StalenessCurve:
         return {key: n / whole_bytes for key, n in written.items() if key != WHOLE and whole_bytes}
 
     def why_unfit(self, metric: Metric) -> tuple[str, ...]:
-        """Sentences: why nothing should be decided by it in one metric."""
+        """Reasons against decisions by one metric, in sentences."""
         return (*self.unfit, *self.unfit_metrics.get(metric, ()))
 
     def of(self, strategy: str, metric: Metric) -> Response | None:
@@ -143,6 +143,6 @@ class StalenessCurve:
 
 
 def _what_decides(settings: SubSaves) -> tuple[float, int, int | None]:
-    """What of the settings of priority saving decides which rows are stale."""
+    """The settings of priority saving that decide which rows are stale."""
     period = settings.sample_period if settings.tracker == "ssu" else None
     return settings.fraction, settings.n_large_tables, period

@@ -1,4 +1,4 @@
-"""A curve of the user's own: a CSV with a row per strategy and portion of lost samples."""
+"""A user's own curve: a CSV with a row per strategy and portion of lost samples."""
 
 from __future__ import annotations
 

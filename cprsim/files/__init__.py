@@ -43,7 +43,7 @@ def json_text(plain: Any, indent: int = 2) -> str:
 
 
 def digest_of(plain: Any) -> str:
-    """SHA-256 of plain data as JSON, in whatever order its keys stand."""
+    """SHA-256 of plain data as JSON, independent of the order of its keys."""
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -66,7 +66,7 @@ class Stored:
 
 
 def _or_null(missing: float) -> Stored:
-    """A number of which one stands as null, and infinite ones as texts."""
+    """A float stored as null for one missing value, and as text for infinities."""
 
     def plain(value: float) -> float | str | None:
         if value == missing or isnan(value):
@@ -115,7 +115,7 @@ def encode(record: Any) -> Any:
 
 
 def decode(kind: type[Record], plain: Any, not_stored: Mapping[str, Any] | None = None) -> Record:
-    """The record that `encode` wrote; a key that is missing has its default, others are ignored.
+    """The record that `encode` wrote; missing keys get their defaults, unknown keys are ignored.
 
     `not_stored`: values of the fields that the file lacks.
     Raises ValueError, which names the key; TypeError, where the data are no mapping.
@@ -173,7 +173,7 @@ def whole_file(
 
 @contextmanager
 def writes(file: object) -> Iterator[None]:
-    """Raise WriteError where the system can't write `file`, which the block does."""
+    """Raise WriteError if the system can't write `file` in the block."""
     try:
         yield
     except OSError as error:
@@ -193,7 +193,7 @@ def write_over(path: Path, text: str) -> None:
 
 
 def require_new(path: Path) -> None:
-    """Find out before the work whether a file of that name can be made. Raises ResultError."""
+    """Check before the work that a file of that name can be created. Raises ResultError."""
     if path.exists() or path.is_symlink():
         raise _there_already(path)
     if not path.parent.is_dir():

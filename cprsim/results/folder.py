@@ -193,7 +193,7 @@ def seal(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def results_in(folder: Path) -> list[Path]:
-    """The finished results folders within one, sorted."""
+    """The finished results folders within a folder, sorted."""
     return [path.parent for path in sorted(folder.glob(f"*/{MANIFEST}"))]
 
 
@@ -234,7 +234,7 @@ def _wrong_manifest(path: Path, manifest: Mapping[str, Any]) -> str:
 
 
 def _wrong_file(folder: Path, files: Mapping[str, Any]) -> str:
-    """The first file that is not as listed; empty where all are."""
+    """Message for the first file that differs from its entry; empty if all agree."""
     for name, entry in files.items():
         path, label = folder / name, one_line(name)
         if Path(name).name != name:
@@ -302,7 +302,7 @@ def read_record(kind: type[Made], path: Path, called: str, /, **fields: Any) -> 
 
 @contextmanager
 def readable(folder: Path, called: str) -> Iterator[None]:
-    """Whatever goes wrong within the block is a ResultError: the folder can't be read."""
+    """Turn every error of the block into a ResultError: the folder can't be read."""
     try:
         yield
     except (OSError, pa.ArrowException, *UNUSABLE) as error:
@@ -357,7 +357,7 @@ def spreadsheet_cell(cell: Any) -> Any:
 
 
 def require_writable(root: Path) -> None:
-    """Find out before the work whether its results can be kept. Raises ResultError."""
+    """Check before the work that its results can be written. Raises ResultError."""
     above = (root, *root.absolute().parents)
     existing = next(folder for folder in above if os.path.lexists(folder))
     if not existing.is_dir():
@@ -451,7 +451,7 @@ def workshop(final: Path) -> Iterator[Path]:
 
 
 def _lock(path: Path, how: int = 0) -> int:
-    """The descriptor that holds the lock of a file; the kernel lets go of it when we die.
+    """The descriptor that holds the lock of a file; the kernel releases it when the process dies.
 
     Raises BlockingIOError where another process holds it and `how` says not to wait, and OSError
     where somebody has put a link to another file there.

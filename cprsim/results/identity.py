@@ -24,7 +24,7 @@ N_DIGITS = 10  # of the digest in a folder's name
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Everything that decides the bytes of a result."""
+    """All inputs that decide the bytes of a result."""
 
     name: str
     scenario_yaml: str  # resolved: seed, replications and overrides inside

@@ -25,7 +25,7 @@ PLS = Metric("pls")  # portion of lost samples: limited as published, without a 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most that may be lost, and how surely."""
+    """The largest loss that is allowed, and the confidence that it holds."""
 
     quantity: Annotated[Metric, Stored(str, Metric)]  # the loss in a metric of the curve, or PLS
     most: float  # the limit, not negative, in what the quantity is counted in
@@ -105,7 +105,7 @@ HOW = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
 
 
 def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
-    """The limit that the section `accuracy` names; None where it names none.
+    """The limit in the section `accuracy`; None if it has none.
 
     Raises ScenarioError where it names several, or, if it has to be priced, one that no curve does.
     """

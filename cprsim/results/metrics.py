@@ -109,7 +109,7 @@ class Sample:
         return row
 
     def mean(self, metric: str) -> float:
-        """Of a metric; NaN where there are replications that did not finish."""
+        """Mean of a metric; NaN if a replication did not finish."""
         return float(self.value(metric).mean()) if self.finished.all() else np.nan
 
     def measured(self, loss: str) -> list[Error]:
@@ -119,7 +119,7 @@ class Sample:
 
     @property
     def responses(self) -> list[str]:
-        """The response of each strategy that is in it."""
+        """The responses of the strategies in this sample."""
         return [response for response, _ in self.of_curve]
 
 

@@ -77,7 +77,7 @@ class JobPrices:
 
     @property
     def spare_node_hour(self) -> float:
-        """Of a spare: its own price, else the mean of the job's nodes."""
+        """Price of a spare: its own, else the mean of the job's nodes."""
         own = self.prices.node_hour.get(SPARE)
         return mean_node_hour(self.prices, self.nodes) if own is None else float(own)
 
@@ -192,14 +192,14 @@ def bills_of(prices: JobPrices | None, used: Used) -> Bills:
 
 
 def bills_in(result: Result) -> Bills:
-    """The same of a result, by the prices of its folder, for strategies under which all finish."""
+    """Bills of a result, at the prices of its folder, for strategies under which all finish."""
     prices, spreads = prices_in(result.path), result.spreads()
     used = [(policy, use_of(result.useful_h, spreads[policy.name])) for policy in result.policies]
     return bills_of(prices, {policy.name: (policy, use) for policy, use in used if use})
 
 
 def summed(bills: Sequence[Billed], useful_h: Sequence[float]) -> Billed:
-    """What several jobs cost together, and 730.5 h of their useful work."""
+    """Total cost of several jobs, and of 730.5 h of their useful work."""
     parts = dict.fromkeys(part for billed in bills for part in billed.job.cents)
     cents = {part: sum(billed.job.cents.get(part, 0) for billed in bills) for part in parts}
     per_month = HOURS_PER_MONTH / sum(useful_h)
@@ -223,7 +223,7 @@ def _weighted(values: Sequence[float | None], shares: Sequence[float]) -> float 
 
 
 def comparable(bills: Bills) -> Bills:
-    """Those that lose nothing without a price, where there are any: it can't be weighed."""
+    """Strategies without an unpriced loss, if there are any; others can't be compared."""
     return {name: billed for name, billed in bills.items() if not billed.is_unpriced} or bills
 
 

@@ -1,7 +1,7 @@
 """Records of the pipeline as tables: one row per replication, loss or event.
 
 The row of a replication includes its loss by the staleness curve. The curve's error is common to
-all rows, so each loss has its standard error beside it, which a mean does not reduce.
+all rows, so each loss keeps its standard error, which averaging does not reduce.
 """
 
 from __future__ import annotations

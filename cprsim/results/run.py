@@ -70,7 +70,7 @@ class Price:
 
 
 def price_of(loaded: LoadedScenario) -> Price | None:
-    """Of a node-hour, the mean over the job's nodes; None where the scenario has none."""
+    """Price of a node-hour, the mean over the job's nodes; None if the scenario has none."""
     prices = loaded.scenario.prices
     if prices is None or not prices.node_hour:
         return None
@@ -128,7 +128,7 @@ class Result:
 
     @property
     def cheapest(self) -> Policy | None:
-        """What `cheapest_of` takes."""
+        """Arguments of `cheapest_of`."""
         return cheapest_of(self.policies, self.spreads(), self.useful_h)
 
     def spreads(self) -> dict[str, dict[str, Estimate]]:

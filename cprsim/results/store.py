@@ -52,7 +52,7 @@ class PointStore:
         return self.root / "points"
 
     def path(self, digest: str) -> Path:
-        """Where a point is, or will be."""
+        """Path of a point's file."""
         return self.folder / digest[:2] / f"{digest}.json"
 
     def get(self, digest: str) -> Body | None:
@@ -80,7 +80,7 @@ class PointStore:
         os.replace(draft, path)
 
     def finished(self, points: Sequence[Any]) -> str:
-        """How many points are finished, in a clause."""
+        """Number of finished points, in a clause."""
         digests = {point.digest for point in points}
         n = sum(self.path(digest).is_file() for digest in digests)
         return f"{n:,} of {count(len(digests), 'point')} are finished and kept in {self.folder}"

@@ -92,7 +92,7 @@ class Tried:
 def tried_under(
     loaded: LoadedScenario, entries: Mapping[str, str] | None, section: str
 ) -> Callable[[Changes], tuple[LoadedScenario, Tried]]:
-    """What simulates entries of `recovery` under changes of a scenario, on the same failures.
+    """Function that simulates entries of `recovery` under changes of a scenario, on equal failures.
 
     The entries keep their intervals; None: the scenario's. Prices change nothing that is simulated.
     The function raises CprsimError for a change that can't be made, at a place in `section`.
@@ -131,7 +131,7 @@ def contending(entries: Mapping[str, str], costs: Mapping[str, float], best: str
 def break_evens_of(
     loaded: LoadedScenario, entries: Mapping[str, str], costs: Mapping[str, float], best: str
 ) -> tuple[BreakEven, ...]:
-    """Of each unknown input: of the section `unknown`, and with a 95 % interval of a fit.
+    """Break-evens of each input in the section `unknown`, or with a 95 % interval of a fit.
 
     Cost is that of a month where there are prices, else node-hours of overhead. Raises
     ScenarioError: an unknown input that can't be varied.
@@ -174,7 +174,7 @@ def intervals_95(loaded: LoadedScenario) -> dict[str, Values]:
 def break_evens(
     unknown: Mapping[str, Values], best: str, costs_of: CostsOf
 ) -> tuple[BreakEven, ...]:
-    """Where the best option stops to be the cheapest, nearest to where each input is now."""
+    """Values nearest to the present ones where the best option ceases to be the cheapest."""
     found = []
     for key, values in unknown.items():
         assert values.numbers is not None
@@ -186,7 +186,7 @@ def break_evens(
 
 
 def only_prices(all_changes: Sequence[Changes]) -> bool:
-    """Whether nothing has to be simulated anew."""
+    """Whether the changes need no new simulation."""
     return all(key.startswith(PRICES) for changes in all_changes for key in changes)
 
 

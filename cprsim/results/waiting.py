@@ -36,13 +36,13 @@ WithSpares = Callable[[Sequence[str], int], Mapping[str, Waits]]
 
 
 def waits_of(summary: Mapping[str, Estimate]) -> Waits:
-    """Of one strategy, by its quantities."""
+    """Overhead and waits of one strategy, from its summary."""
     waiting = summary["wait"].mean if "wait" in summary else 0.0
     return Waits(summary[OVERHEAD], 0.0 if isnan(waiting) else waiting)
 
 
 def with_spares(experiment: Experiment) -> WithSpares:
-    """Of an experiment's policies, by simulation on the same failures."""
+    """Costs of an experiment's policies by number of spares, simulated on the same failures."""
     n = min(experiment.simulation.replications or MOST_REPLICATIONS, MOST_REPLICATIONS)
     few, cluster = experiment.simulated(replications=n), experiment.cluster
     policies = {policy.name: policy for policy in experiment.policies}

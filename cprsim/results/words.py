@@ -143,7 +143,7 @@ def saves(policy: Policy, useful_h: float) -> str:
 
 
 def every(policy: Policy) -> str:
-    """Its interval; with their tiers where several differ: ``10 s peers, 3 h remote``."""
+    """Intervals of a policy; with their tiers where several differ: ``10 s peers, 3 h remote``."""
     tiers = {c.tier: c.every_h for c in policy.captures if c.every_h is not None}
     if len(set(tiers.values())) < 2:
         return hours(policy.interval_h)

@@ -1,4 +1,4 @@
-"""Check before a measurement that a user's trainer does what the protocol says.
+"""Check before a measurement that a user's trainer follows the protocol.
 
 One run without failures continues from its copied state a second time, and is made and trained once
 more from the start. Equal runs that do not end equal are noise in every loss that is measured.
