@@ -91,7 +91,7 @@ class Experiment:
 
     @property
     def check(self) -> Capture | None:
-        """For silent errors."""
+        """The check for silent errors."""
         silent = self.scenario.silent
         if silent is None or silent.check is None:
             return None
@@ -99,7 +99,7 @@ class Experiment:
         return Capture(CHECK, silent.check.every_h, stall=takes, parts=NO_CONTENT)
 
     def simulated(self, **how: Any) -> Experiment:
-        """The same with another seed or number of replications, in place of a precision."""
+        """A copy with another seed or number of replications, in place of a precision."""
         if "replications" in how:
             how = {"precision_fraction": None, "at_most": None, **how}
         return replace(self, simulation=self.simulation.model_copy(update=how))
@@ -159,7 +159,7 @@ class Experiment:
 
     @property
     def expected_shares(self) -> tuple[float, ...]:
-        """Share of the failures that is of each scope, on average over the useful hours."""
+        """Mean share of each scope among the failures over the useful hours."""
         shares, failures = self.shares, self.failures
         if not shares.of_source:
             return shares.shares
@@ -183,7 +183,7 @@ class Experiment:
 def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experiment:
     """Turn a scenario into records.
 
-    Raises ScenarioError where sections do not fit together in a way that only building them shows;
+    Raises ScenarioError for inconsistent sections that only building the records reveals;
     TraceError where the failure trace can't be read; CurveError where the staleness curve can't be
     read.
     """
@@ -292,7 +292,7 @@ def _failures(
 
 
 def _scope(section: ScopeSection, detect: Duration) -> Scope:
-    """A kind of failure; `detect` is what `costs` say."""
+    """A scope of failures; `detect` is the value of the section `costs`."""
     reach = Reach[section.reach.upper()]
     replaces = reach >= Reach.NODE if section.needs_node is None else section.needs_node
     noticed = detect if section.detect is None else duration_of(section.detect)

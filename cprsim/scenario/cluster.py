@@ -1,4 +1,4 @@
-"""The sections `cluster`, `storage` and `costs`: nodes, and what saves take."""
+"""The sections `cluster`, `storage` and `costs`: nodes, and the costs of saves and recovery."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class ClusterSection(Model):
 
     @property
     def shard_bytes(self) -> float | None:
-        """Bytes on each node that holds state, on average; None where the scenario does not say."""
+        """Mean bytes on each node that holds state; None if the scenario does not give sizes."""
         if len(self.nodes_and_bytes) < 2:
             return self.largest_bytes
         n_nodes = sum(n for n, _ in self.nodes_and_bytes)
@@ -171,7 +171,7 @@ class ClusterSection(Model):
 
     @property
     def largest_bytes(self) -> float | None:
-        """Bytes on the node that holds most; None where the scenario does not say."""
+        """Bytes on the node that holds most; None if the scenario does not give sizes."""
         return max((size for _, size in self.nodes_and_bytes), default=None)
 
     @property
@@ -214,7 +214,7 @@ class ClusterSection(Model):
         return {**roles, **of_state, ANY: sum(roles.values())}
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Sizes are said once, names are free, the sum is within reason."""
+        """Check that sizes are given once, names are free, and the number of nodes is possible."""
         if self.tables is not None and self.shard_size_bytes is not None:
             yield "shard_size", "give either `tables` or `shard_size`, not both"
         holders = [key for key in STATE_OF if getattr(self, key)]
@@ -350,7 +350,7 @@ AS_THERE = "As in the section `costs`; absent: the value there."
 
 
 class OwnCosts(Model):
-    """What differs under one strategy from the section `costs`."""
+    """Costs of one strategy that differ from the section `costs`."""
 
     save: Save | None = Field(None, description=AS_THERE)
     load: Cost | None = Field(None, description=AS_THERE)
@@ -360,6 +360,6 @@ class OwnCosts(Model):
     restart: RestartSection | None = Field(None, description=AS_THERE)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Something differs."""
+        """Check that at least one cost is given."""
         if not self.given:
             yield "", f"says nothing: give {', '.join(type(self).model_fields)}, or leave it out"

@@ -1,4 +1,4 @@
-"""Which curve applies to a scenario: the one that it names, else a shipped one of its kernel.
+"""The curve of a scenario: the one that it names, else a shipped one of the same kernel.
 
 The shipped ones come with the program, each with the command and the manifest that made it.
 """
@@ -42,7 +42,7 @@ def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
 
 
 def other_inputs(loaded: LoadedScenario) -> dict[str, str]:
-    """Digests of the files that a curve's notes tell of: they are not those it was measured on."""
+    """Digests of files that differ from those on which the curve was measured."""
     path = curve_path(loaded)
     return {} if path is None else other_files(_read(path), loaded)
 

@@ -140,7 +140,7 @@ class ShocksSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """No shock strikes more nodes than there are."""
+        """Check that no shock strikes more nodes than the watched cluster has."""
         for size in self.sizes:
             if size > self.nodes:
                 yield f"sizes.{size}", f"there are only {self.nodes} nodes to be struck"
@@ -242,7 +242,7 @@ class InjectedFailures(Model):
         return max(map(len, self.named_servers.values()), default=self.together or 1)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """One way to say when, one to say who."""
+        """Check that the instants are given in one way, and the nodes in one way."""
         servers_of, at_h = self.named_servers, self.at_h
         if (self.count is None) == (at_h is None):
             yield "count", "give either `count` (at random) or `at` (a list of times)"
@@ -290,7 +290,7 @@ class PeriodSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """It has an end."""
+        """Check that the period has an end."""
         if not self.given:
             yield "from", "is missing: say `from`, `to` or both"
 
@@ -328,7 +328,7 @@ class Trace(Model):
         return LogSpec(**options)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The format takes the keys, and the period is one."""
+        """Check that the format takes the keys, and that the period is valid."""
         spec, given = self.spec, self.given
         for option, message in not_taken(spec, spec.format) if spec.format else ():
             key = "columns" if option == "--column" else option[2:].replace("-", "_")
@@ -419,7 +419,7 @@ class ScopeSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """It is said once how often such failures strike."""
+        """Check that the frequency of such failures is given once."""
         if self.share is not None and self.failures is not None:
             yield (
                 "share",
@@ -459,7 +459,7 @@ class PlannedSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """There is time to work between them."""
+        """Check that the stops leave time to work between them."""
         length_h = duration_of(self.length).mean_h
         if not length_h < self.every_h:
             yield "every", f"is {self.every_h:g} h; it must be longer than `length`, {length_h:g} h"
@@ -486,6 +486,6 @@ class SilentSection(Model):
     check: CheckSection | None = Field(None, description="Checks of the state; absent: none.")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Something notices an error."""
+        """Check that silent errors are noticed, by their latency or by a check."""
         if self.latency is None and self.check is None:
             yield "latency", "is missing: say how errors are noticed, by `latency` or by `check`"

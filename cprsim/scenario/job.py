@@ -72,7 +72,7 @@ class Job(Model):
         return self.samples / self.throughput_per_h
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The work is said once and in full."""
+        """Check that the work is given once and completely."""
         if self.useful_time_h is not None:
             for key in {"samples", "throughput"} & set(self.given):
                 yield key, "give either `useful`, or `samples` and `throughput`"
@@ -105,7 +105,7 @@ class Simulation(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The number of replications is said once."""
+        """Check that the number of replications is given once."""
         if (self.replications is None) == (self.precision_fraction is None):
             yield "replications", "give either `replications` or `precision`"
         if self.at_most is not None and self.precision_fraction is None:
@@ -141,7 +141,7 @@ class Varies(Model, Generic[Value]):
     high: Value = Field(description="The greatest value.")
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """Independent values (n,), in the unit inside."""
+        """Independent values (n,), in the internal unit."""
         u = rng.random(n)
         if self.family == "uniform":
             return self.low + u * (self.high - self.low)
@@ -156,7 +156,7 @@ class Varies(Model, Generic[Value]):
         return values
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The parameters are those of the family, and low lies below high."""
+        """Check that the family has its parameters, and that low lies below high."""
         spread = ("median", "sigma")
         needed = spread if self.family == "lognormal" else ()
         yield from parameters(self, self.family, needed, spread)
@@ -244,7 +244,7 @@ class Fleet(Model):
         return min(self.kinds or KINDS, self.jobs or KINDS)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The number of jobs is given once."""
+        """Check that the number of jobs is given once."""
         if (self.jobs is None) == (self.table is None):
             yield "jobs", "give either `jobs`, how many there are, or `table`, a file with them"
         if self.table is not None:
@@ -393,6 +393,6 @@ class Sweep(Model):
         return prod(lengths) if self.mode == "grid" else 1 + sum(lengths)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Points can be counted."""
+        """Check that the number of points is within its limit."""
         if self.n_points > MOST_POINTS:
             yield "over", f"makes {self.n_points:,} points; at most {MOST_POINTS:,} are possible"

@@ -1,4 +1,4 @@
-"""A job that has run as an experiment: its own failures and costs in place of drawn ones."""
+"""A logged job as an experiment: its own failures and costs in place of drawn ones."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Listed:
 
     @property
     def mean_h(self) -> float:
-        """Of all."""
+        """Mean of all times."""
         return float(self.hours.mean())
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
@@ -113,7 +113,7 @@ class Listed:
 def with_own_failures(
     experiment: Experiment, facts: LoggedJob, draws: Ints, rng: np.random.Generator
 ) -> Experiment:
-    """The failures of the log, a replication for each draw."""
+    """Replace the failures by those of the log, a replication for each draw."""
     assert isinstance(experiment.failures, Injected)
     at_h = tuple(failures_at_h(facts, draw, rng) for draw in draws.tolist())
     failures = EachItsOwn(experiment.failures, at_h)
@@ -159,13 +159,13 @@ class EachItsOwn:
 
     @property
     def clock(self) -> Clock:
-        """On which all of them lie."""
+        """The clock of all failures."""
         return self.expected_as.clock
 
     def expected(
         self, cluster: Cluster, useful_h: float, of: range | None = None
     ) -> ExpectedFailures:
-        """Of the mean over the draws."""
+        """Expected failures, by the mean over the draws."""
         return self.expected_as.expected(cluster, useful_h, of)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:

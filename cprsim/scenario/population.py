@@ -30,7 +30,7 @@ VARIED = {"useful": "useful_h", "shard_size": "shard_bytes", "mtbf": "mtbf_h", "
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """Jobs that are all alike: how many, and what differs from the scenario's (`VARIED`)."""
+    """A number of equal jobs, and their differences from the scenario's (`VARIED`)."""
 
     n_jobs: int
     place: Place

@@ -1,4 +1,4 @@
-"""The section `prices`, and what hours and bytes come to at them: to the cent, part by part.
+"""The section `prices`, and the cost of hours and bytes: to the cent, part by part.
 
 An amount of money is a whole number of cents once it stands in a bill, so that the sum over the
 parts is the total. Currencies are labels and never converted.
@@ -100,14 +100,14 @@ class Prices(Model):
 
     @property
     def labels(self) -> list[str]:
-        """Of the currency and of all amounts, each once."""
+        """Labels of the currency and of all amounts, each once."""
         single = (self.storage_month, self.storage_written, self.kwh, self.auc_loss)
         amounts = [*self.node_hour.values(), *filter(None, single)]
         return sorted({self.currency or "", *(amount.label for amount in amounts)} - {""})
 
     @property
     def label(self) -> str:
-        """Of all amounts; empty where none has one."""
+        """The label of all amounts; empty where none has one."""
         return next(iter(self.labels), "")
 
     @property
@@ -117,7 +117,7 @@ class Prices(Model):
         return bool(self.node_hour) or any(price is not None for price in single)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """There is one currency, and what needs a power draw has one."""
+        """Check that there is one currency, and that prices of energy come with a power."""
         if len(labels := self.labels) > 1:
             currencies = " and ".join(labels)
             yield "currency", f"prices are in {currencies}: currencies are never converted"
@@ -160,7 +160,7 @@ def watts_of(prices: Prices, role: str) -> float:
 
 
 def money_of_nodes(prices: Prices, node_h: Mapping[str, float]) -> Decimal:
-    """Of node-hours by role, not rounded."""
+    """Cost of node-hours by role, not rounded."""
     of = prices.node_hour
     amounts = (
         Decimal(hours) * of.get(role, of.get(ANY_ROLE, Decimal(0)))
@@ -188,7 +188,7 @@ def energy_kwh(prices: Prices, usage: Usage) -> float:
 
 
 def carbon_kg(prices: Prices, usage: Usage) -> float | None:
-    """CO2 of the energy [kg]; None where it is not known."""
+    """CO2 of the energy [kg]; None if the emission per kWh is unknown."""
     if prices.carbon_kg_per_kwh is None:
         return None
     return energy_kwh(prices, usage) * prices.carbon_kg_per_kwh

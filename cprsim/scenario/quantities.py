@@ -66,7 +66,7 @@ class Model(BaseModel):
         }
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """(dotted key below this section, message) of whatever its fields say together."""
+        """Yield (dotted key below this section, message) for fields that contradict each other."""
         return iter(())
 
     @model_validator(mode="wrap")
@@ -315,14 +315,14 @@ class DurationSpec(Model):
 
     @property
     def distribution(self) -> Distribution:
-        """As the simulation draws from it; a lognormal's mean / median is exp(sigma² / 2)."""
+        """The distribution for the simulation; a lognormal's mean / median is exp(sigma² / 2)."""
         spread = self.sigma or self.shape
         if self.median_h is not None:
             spread = sqrt(2.0 * log(self.mean_h / self.median_h))
         return with_mean(self.family, self.mean_h, spread)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The parameters are those of the family; a median replaces sigma."""
+        """Check that the family has its parameters; a median replaces sigma."""
         needed, has_median = PARAMETERS[self.family], self.median_h is not None
         if has_median and needed == ("sigma",):
             needed = ("median",)
@@ -352,12 +352,12 @@ class MixSpec(Model):
 
     @property
     def distribution(self) -> Mixture:
-        """The same as the engines draw from it."""
+        """The distribution for the simulation."""
         shares = tuple(of.share_fraction for of in self.mix)
         return Mixture(shares, tuple(duration_of(of.value) for of in self.mix))
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The shares are those of a whole."""
+        """Check that the shares add up to 1."""
         total = sum(of.share_fraction for of in self.mix)
         if abs(total - 1.0) > 1e-6:
             yield "mix", f"the shares add up to {100 * total:g} %; they must add up to 100 %"
@@ -415,13 +415,13 @@ class Lifetime(Model):
 
     @property
     def distribution(self) -> Distribution:
-        """The same as the simulation draws from it."""
+        """The distribution for the simulation."""
         if self.ages_h is not None and self.hazards_per_h is not None:
             return PiecewiseHazard(self.ages_h, self.hazards_per_h).simulable()
         return with_mean(self.family, self.mean_between_h or 0.0, self.spread)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The parameters are those of the family."""
+        """Check that the family has its parameters."""
         is_piecewise, spread = self.family == PIECEWISE, PARAMETERS.get(self.family, ())
         needed = ("ages", "hazards") if is_piecewise else ("mtbf", *spread)
         others = ["mtbf", "shape", "sigma", "ages", "hazards"]
@@ -431,7 +431,7 @@ class Lifetime(Model):
 
 
 def _drawn(section: DurationSpec | Lifetime, key: str) -> Iterator[tuple[str, str]]:
-    """The simulation can draw from it."""
+    """Check that the simulation can draw from it."""
     try:
         section.distribution  # noqa: B018
     except ParameterError as error:
@@ -442,7 +442,7 @@ _NUMBER = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 
 
 def times(value: Any, factor: float) -> Any:
-    """A number, a quantity, or a list of them, `factor` as large; counts stay whole, from 1 on."""
+    """A number, a quantity, or a list of them, times `factor`; counts stay whole, from 1 on."""
     if isinstance(value, list):
         return [times(entry, factor) for entry in value]
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""From a YAML file to a checked scenario that knows where each of its keys stands."""
+"""Read a YAML file as a checked scenario that has the position of each of its keys."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class LoadedScenario:
-    """A scenario, the file it came from, and where in it each key stands."""
+    """A scenario, its file, and the position of each key in the file."""
 
     scenario: Scenario
     path: Path
@@ -99,9 +99,9 @@ class LoadedScenario:
         return path
 
     def place(self, key: str) -> Place:
-        """Where a dotted key stands; entries of `recovery` by name or number.
+        """Position of a dotted key; entries of `recovery` by name or number.
 
-        A key that the file leaves out stands where the section does that would hold it.
+        A key that the file leaves out has the position of the section that would hold it.
         """
         for i, entry in enumerate(self.scenario.recovery):
             by_name = f"recovery.{entry.name}"
@@ -162,7 +162,7 @@ def load_scenario(
 def checked_data(
     data: Mapping[str, Plain], path: Path, overrides: Sequence[str] = ()
 ) -> LoadedScenario:
-    """A scenario that is in no file, with overrides; errors call it `path`, and name no line.
+    """A scenario without a file, with overrides; errors call it `path`, and name no line.
 
     Raises ScenarioError as `load_scenario`.
     """
@@ -339,7 +339,7 @@ def _without_steps(data: dict[str, Plain]) -> tuple[dict[str, Plain], dict[str, 
 
 
 def _nearest(places: Mapping[str, Place], key: str) -> Place:
-    """The place of a key, or of the nearest section around it that stands somewhere."""
+    """Position of a key, or of the nearest section around it that has one."""
     return next(places[name] for name in (*_around(key), "") if name in places)
 
 

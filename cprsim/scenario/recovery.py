@@ -115,7 +115,7 @@ class PlacementSection(Model):
     groups: section(Groups) | None = None  # type: ignore[valid-type]
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """It is one of them."""
+        """Check that one of the fields is given."""
         if len(self.given) != 1:
             yield "", "is no placement: write outside, own, {ring: 2} or {groups: {...}}"
 
@@ -241,7 +241,7 @@ class SubSavesSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """A whole number of sub-saves makes an interval."""
+        """Check that an interval is a whole number of sub-saves."""
         if abs(1 / self.fraction - round(1 / self.fraction)) > 1e-9:
             yield "fraction", f"is {self.fraction:g}; it must be one over a whole number, as 0.125"
 
@@ -291,7 +291,7 @@ class RecoverySection(Model):
 
     @property
     def rule(self) -> str | float | None:
-        """The interval that counts: the one given, else the strategy's own."""
+        """The interval in use: the one given, else the strategy's own."""
         default: str | None = SYSTEMS[self.strategy].default("interval")
         return default if self.interval is None else self.interval
 

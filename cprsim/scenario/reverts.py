@@ -1,4 +1,4 @@
-"""How many shards go back at a failure of partial recovery, on average, by scope."""
+"""Mean number of shards that a failure of partial recovery reverts, by scope."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def expected_reverts(
     failures: FailureSource, scopes: Sequence[Scope], shares: ScopeShares, cluster: Cluster,
     useful_h: float,
 ) -> ExpectedFailures:  # fmt: skip
-    """Expected failures, and how many shards go back at one that takes any back.
+    """Expected failures, and the mean number of shards reverted by those that revert any.
 
     A failure of a rack strikes every shard of the rack, a silent error all. Where a failure strikes
     all trainers, and no server of theirs has the dense model, all shards go back.

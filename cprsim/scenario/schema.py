@@ -42,7 +42,7 @@ SCENARIO_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 
 
 class Unknown(Model):
-    """An input that is not known exactly: between which values it lies."""
+    """An input that is not known exactly: the range of its values."""
 
     low: str | float = Field(description="The least, as the scenario would say it.")
     high: str | float = Field(description="The most, as the scenario would say it.")
@@ -123,7 +123,7 @@ class Scenario(Model):
         return {**n_nodes, SYNC_PS: n_servers, ANY: n_nodes[ANY] + n_servers}
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """What fits in its own section but not with the others."""
+        """Yield contradictions between sections."""
         for rule in RULES:
             yield from rule(self)
 

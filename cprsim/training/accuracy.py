@@ -30,7 +30,7 @@ OnProgress = Callable[[str, int, int], None]  # which run, samples done, samples
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """One finished run: how good its model is, and its loss on the way."""
+    """One finished run: the quality of its model, and its training loss."""
 
     quality: Quality  # on the test clicks
     curve: LossCurve
@@ -52,7 +52,7 @@ class StrategyAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class TrainingOutcome:
-    """Everything that `cprsim train` shows."""
+    """All results of `cprsim train`."""
 
     replication: int
     whole: Trained  # without failures

@@ -1,4 +1,4 @@
-"""From the section `kernel` of a scenario to clicks, a model's shape and a plan of training."""
+"""Make clicks, a model's shape and a training plan from the section `kernel` of a scenario."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ProxyModel:
 
     @property
     def measured_on(self) -> str:
-        """What accuracy was measured on, in words."""
+        """The data on which accuracy was measured, in words."""
         return f"a stand-in: {self}; tested on the {len(self.test):,} clicks that follow"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Running the trainers: for a while to see how fast they are, or through all data to log them."""
+"""Simulate the trainers: for a while to measure their speed, or through all data for a log."""
 
 from __future__ import annotations
 

@@ -69,13 +69,13 @@ class Barrier:
         self._opened = env.event()
 
     def arrive(self) -> simpy.Event:
-        """Be there; the event of the AllReduce's end."""
+        """Arrive at the barrier; returns the event of the AllReduce's end."""
         self._n_here += 1
         self._check()
         return self._opened
 
     def leave(self) -> None:
-        """One thread will never come again."""
+        """Expect one thread less."""
         self._n_expected -= 1
         self._check()
 
@@ -241,7 +241,7 @@ class Trainers:
         thread.synced_at_h = self._env.now
 
     def _retire(self, thread: Thread) -> None:
-        """No data are left for this thread."""
+        """End a thread for which no data are left."""
         self._n_active[thread.trainer] -= 1
         self._barrier.leave()
         if not any(self._n_active) and not self.finished.triggered:

@@ -135,18 +135,18 @@ class Saver:
         self.bytes_written += content.n_bytes
 
     def abandon(self) -> None:
-        """The save under way does not count: its rows are unsaved again."""
+        """Abandon the save in progress: its rows are unsaved again."""
         self.changed[self._take_pending().rows] = 1
         if self.tracker is not None:
             self.tracker.abandoned()
 
     def save(self, ends_interval: bool = True) -> None:
-        """A save that nothing interrupts."""
+        """Make a save without interruption."""
         self.start(ends_interval)
         self.commit()
 
     def takes_layers(self, event: Lose) -> bool:
-        """Whether the layers go back too: no server is left, and no trainer that has them."""
+        """Whether the layers revert too: no server is left, and no trainer that has them."""
         return len(set(event.servers)) == self.shards.n_servers and not event.keeps_layers
 
     def lose(self, servers: Sequence[int], takes_layers: bool = False) -> None:

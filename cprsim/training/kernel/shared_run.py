@@ -69,7 +69,7 @@ class SharedRun:
         self.model.changed[:] = 0
 
     def leave(self, before: float) -> None:
-        """Follow no longer what nothing branches off at a share of the run, or later."""
+        """Drop the savers whose trials all branched off before this share of the run."""
         self.savers = {
             saving: saver for saving, saver in self.savers.items() if self.until[saving] >= before
         }

@@ -76,10 +76,10 @@ class Tracker:
         raise NotImplementedError
 
     def committed(self) -> None:
-        """The sub-save that `choose` was asked for counts."""
+        """Record that the sub-save of the last `choose` was committed."""
 
     def abandoned(self) -> None:
-        """It does not; all is as if it had not been asked for."""
+        """Record that it was abandoned, and restore the state before it."""
 
     def forget(self, server: int) -> None:
         """Discard the tracker's state of the rows of a lost server."""

@@ -101,7 +101,7 @@ class TrainableModel(Protocol):
         """
 
     def evaluate(self) -> Quality:
-        """How good it is on samples that it is not trained on."""
+        """Quality on samples that it is not trained on."""
 
     def state(self) -> Any:
         """A copy of everything that decides the rest of the run."""

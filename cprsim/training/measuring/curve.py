@@ -29,7 +29,7 @@ N_TIMES = 100
 def curve_file(
     measured: Measured, request: MeasureRequest, name: str, command: str
 ) -> StalenessCurve:
-    """Everything that the file of a curve says."""
+    """Contents of the file of a curve."""
     return StalenessCurve(
         name=name,
         responses=tuple(
@@ -62,7 +62,7 @@ def checks_document(measured: Measured) -> dict[str, Any]:
 
 
 def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
-    """What made a curve: versions, seeds, number of runs. Names no machine and no person."""
+    """Origin of a curve: versions, seeds, number of runs. Names no machine and no person."""
     return {
         "cprsim": __version__,
         "commit": git_state(),
@@ -80,7 +80,7 @@ def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
 
 
 def why_unfit(measured: Measured) -> tuple[str, ...]:
-    """Sentences, none where nothing speaks against the curve."""
+    """Reasons against using the curve, in sentences; empty for a curve that is fit for use."""
     reasons = []
     n_seeds, expected = len(measured.observed.seeds), measured.expected
     if n_seeds < FEWEST_SEEDS_TO_USE:

@@ -69,7 +69,7 @@ class MeasureRequest:
         return self.loaded.scenario.kernel or Kernel.model_validate({})
 
     def further_metrics(self, observed: Observed) -> tuple[Metric, ...]:
-        """Metrics that are fitted beside AUC and log-loss."""
+        """Metrics that are fitted besides AUC and log-loss."""
         available = tuple(metric for metric in observed.loss if metric not in ALWAYS)
         if self.metrics is None:
             return available if self.kernel.trainer is not None else ()
@@ -151,7 +151,7 @@ def read(request: MeasureRequest) -> list[SeedResult]:
 
 
 def fitted(results: Iterable[SeedResult], n_servers: int) -> Measured:
-    """What complete seeds say in AUC and log-loss. Raises ParameterError for too few of them."""
+    """Fits of AUC and log-loss to complete seeds. Raises ParameterError for too few of them."""
     complete = tuple(result for result in results if result.twin is not None)
     trials = observed(complete, n_servers)
     with one_thread():  # else the last digits would depend on the number of cores

@@ -32,7 +32,7 @@ class OwnTable(Protocol):
         """Copies of rows (m,): weights (m, d) first, then each optimiser state, (m, ...)."""
 
     def set_rows(self, rows: Ints, parts: Sequence[Array]) -> None:
-        """Rows (m,) become what `get_rows` gave for them once."""
+        """Set rows (m,) to values that `get_rows` gave for them before."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +88,7 @@ class OwnTrainer(Protocol):
         """All parameters but the tables, and their optimiser state."""
 
     def set_dense(self, blob: bytes) -> None:
-        """The dense state becomes what `get_dense` gave once."""
+        """Set the dense state to a value that `get_dense` gave before."""
 
     def state(self) -> Any:
         """A copy of everything that decides the rest of the run, position and randomness too."""
@@ -97,4 +97,4 @@ class OwnTrainer(Protocol):
         """Restore the trainer to a copied state, which can be used several times."""
 
     def describe(self) -> Mapping[str, Any]:
-        """What tells it from others, of JSON's types: framework, versions, digest of the data."""
+        """Identity of the trainer, of JSON's types: framework, versions, digest of the data."""

@@ -71,7 +71,7 @@ def _require_rows(name: str, table: OwnTable) -> None:
 
 
 def _require_noted(model: OwnModel, until: int) -> None:
-    """Train on; every row that moved was noted."""
+    """Train on, and check that every row that moved was noted."""
     before = model.weights.copy()
     model.run(until)
     for number, name in enumerate(model.trainer.tables):

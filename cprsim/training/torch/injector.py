@@ -97,5 +97,5 @@ class FailureInjector(TrainedModule):
                 self.struck.append(self.seen / self.n_samples)
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Remove the hooks from the embeddings."""
         self.accesses.remove()

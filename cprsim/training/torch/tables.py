@@ -1,4 +1,4 @@
-"""The embedding tables of a module: their rows, what optimisers keep of them, who looks them up."""
+"""The embedding tables of a module: their rows, optimiser state, and look-ups."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Accesses:
         }
 
     def remove(self) -> None:
-        """Listen no longer."""
+        """Remove the hooks from the embeddings."""
         for hook in self._hooks:
             hook.remove()
 
