@@ -1,13 +1,13 @@
-"""cprsim: what failures cost a training job, and what to do about it.
+"""cprsim: the cost of failures in a training job, and how to reduce it.
 
 >>> import cprsim
 >>> cprsim.run("quickstart", {"failures.mtbf": "20 h"}, replications=200)
 <cprsim.Answer run quickstart>
 
 Each function is the command of its name, prints nothing, and returns an `Answer`: `frames` (tables
-with intervals), `values`, `figure()`, `report(file)`; notebooks show it. All errors are of
-`CprsimError`. What is asked for first is loaded then: ``import cprsim`` takes the standard library
-alone. docs/python.md has examples.
+with intervals), `values`, `figure()`, `report(file)`; notebooks show it. All errors derive from
+`CprsimError`. Modules load at first use: ``import cprsim`` imports the standard library alone.
+docs/python.md has examples.
 """
 
 from __future__ import annotations

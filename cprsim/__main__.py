@@ -1,4 +1,4 @@
-"""``python -m cprsim``: the same as ``cprsim``."""
+"""``python -m cprsim``: equivalent to ``cprsim``."""
 
 from cprsim.cli import main
 

@@ -1,7 +1,7 @@
-"""What the user hears: errors that are raised on purpose, warnings and progress.
+"""Messages to the user: errors that are raised on purpose, warnings and progress.
 
 CprsimError                 one clear message; the command line prints it and exits with 2
-├── ScenarioError           a scenario says something that can't be: file, line, key, value
+├── ScenarioError           a scenario is invalid: file, line, key, value
 ├── TraceError              a failure trace can't be read: file, line, value
 ├── CurveError              a staleness curve can't be read: file, line, value
 ├── ClickError              a click log can't be read: file, line, value
@@ -9,11 +9,11 @@ CprsimError                 one clear message; the command line prints it and ex
 ├── ResultError             a results folder is unfinished, damaged or not a result
 │   └── WriteError              the system refuses to write a file; exits with 1
 ├── CheckpointError         no checkpoint of a training run can be used
-├── BudgetError             what is asked for takes more memory or time than it may
-│   └── TooManyReplicationsError    at once; fewer may fit
-├── WorkerError             the processes that do the work die, or are not there
-│   └── ClusterError            a cluster's scheduler or workers are gone; exits with 1
-└── AccountingError         parts of a replication don't add up to its wall time: a defect of ours
+├── BudgetError             the request exceeds a limit of memory or time
+│   └── TooManyReplicationsError    in one batch; fewer may fit
+├── WorkerError             worker processes die, or can't be reached
+│   └── ClusterError            a cluster's scheduler or workers are lost; exits with 1
+└── AccountingError         parts of a replication don't add up to its wall time: a bug in cprsim
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Self
 
 
 class CprsimError(Exception):
-    """Base of all errors that are worth one clear line to the user."""
+    """Base of all errors that end in one clear line for the user."""
 
     exit_code = 2  # of the command
 
@@ -48,14 +48,14 @@ class MissingKeyError(ParameterError):
 
     @classmethod
     def key_of(cls, error: BaseException | None) -> str:
-        """The key that an error, or its cause, asks for; empty: none."""
+        """The key that an error, or its cause, asks for; empty for other errors."""
         while error is not None and not isinstance(error, cls):
             error = error.__cause__
         return "" if error is None else error.key
 
 
 class PolicyError(ParameterError):
-    """A recovery system makes no sense; `at` is the field of its policy, and which entry."""
+    """A recovery system is invalid; `at` locates the field of its policy."""
 
     def __init__(self, message: str, at: tuple[str | int, ...] = ()) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class PolicyError(ParameterError):
 
 
 class ResultError(CprsimError):
-    """A results folder is unfinished, damaged, or no result at all."""
+    """A results folder is unfinished, damaged, or not a result."""
 
 
 class WriteError(ResultError):
@@ -77,19 +77,19 @@ class CheckpointError(CprsimError):
 
 
 class BudgetError(CprsimError):
-    """What is asked for takes more than the budget; the message says what would fit."""
+    """The request exceeds the budget of memory or time; the message names a size that would fit."""
 
 
 class TooManyReplicationsError(BudgetError):
-    """So many replications take more than the budget at once; fewer take less."""
+    """The replications exceed the budget of one batch; fewer may fit."""
 
 
 class WorkerError(CprsimError):
-    """The processes that do the work die again and again, or are not there."""
+    """Worker processes die again and again, or can't be reached."""
 
 
 class ClusterError(WorkerError):
-    """The scheduler or all workers of a cluster are not there, or not any more."""
+    """The scheduler or all workers of a cluster can't be reached."""
 
     exit_code = 1
 
@@ -100,9 +100,9 @@ class AccountingError(CprsimError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the user's input something stands.
+    """A position in the user's input.
 
-    `file` may also name an option of the command line (``--set costs.save``); then `line` is None.
+    `file` may also name an option of the command line (``--set costs.save``), which has no line.
     """
 
     file: Path | str
@@ -114,7 +114,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with an input: where it stands, what was found, what would be right."""
+    """One error in an input: its position, the value found, and a valid one."""
 
     place: Place
     key: str
@@ -129,7 +129,7 @@ class Problem:
 
 
 class InputError(CprsimError):
-    """An input file is wrong; carries every problem found in it at once."""
+    """An input file is invalid; carries all problems found in it."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -139,7 +139,7 @@ class InputError(CprsimError):
         super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...]]]:
-        """As what it was made of: it may come from another process."""
+        """Pickle the problems instead of the message, for errors from other processes."""
         return type(self), (self.problems,)
 
     @classmethod
@@ -149,7 +149,7 @@ class InputError(CprsimError):
 
 
 class ScenarioError(InputError):
-    """A scenario says something that can't be."""
+    """A scenario is invalid."""
 
 
 class TraceError(InputError):
@@ -164,13 +164,13 @@ class ClickError(InputError):
     """A click log can't be read."""
 
 
-# ------------------------------------------------------ what others wrote, as messages show it
+# ------------------------------------------------------ text of the user's input in messages
 
 MOST_PROBLEMS = 10  # of one input, in a message; the others are counted
 MOST_SHOWN = 60  # characters of a value or key found, in a message
 
 UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What comes of using plain data of another layout than expected."""
+"""Exceptions raised when plain data has an unexpected layout."""
 
 # Characters that a terminal obeys or that reorder the text around them: controls (C0 but line
 # feed and tab, C1), formats (bidirectional overrides, zero widths, tags), ends of lines and
@@ -182,12 +182,12 @@ _UNPRINTABLE = re.compile(
 
 
 def printable(text: str) -> str:
-    """The text with what a terminal would obey spelled out; ends of lines and tabs stay."""
+    """Escape the characters that a terminal would interpret; line ends and tabs stay."""
     return _UNPRINTABLE.sub(lambda found: _escaped(found[0]), text)
 
 
 def json_printable(text: str) -> str:
-    """JSON with what a terminal would obey as JSON's own escapes: it reads back the same."""
+    """Escape those characters in JSON by JSON's own escapes, so that its value stays the same."""
     return _UNPRINTABLE.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
@@ -198,12 +198,12 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
 
 
 def choices(name: object, names: Collection[str]) -> str:
-    """Tell what there is to choose from, the nearest first."""
+    """Suggest the nearest name, and list the known ones."""
     return f"{did_you_mean(name, names)}Known: {', '.join(names)}"
 
 
 def one_line(text: str, most: int = MOST_SHOWN) -> str:
-    """The text on one line, not too long, with what can't be printed spelled out."""
+    """Cut a text to `most` characters and put it on one line, unprintable characters escaped."""
     text = text if len(text) <= most else text[: most - 3] + "..."
     return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
@@ -223,13 +223,13 @@ def _warn(message: str) -> None:
 
 @dataclass
 class Watch:
-    """What hears of the work: in Python warnings alone; the command line shows all of it."""
+    """Receiver of progress and warnings: Python gets warnings only, the command line shows all."""
 
     doing: Callable[[str], None] = lambda what: None
     """A step begins, in a word or two."""
 
     warn: Callable[[str], None] = _warn
-    """The user should know this, and what is done about it."""
+    """Warn the user, and say how the work continues."""
 
     progress: Callable[[str], AbstractContextManager[Progress]] = lambda doing: nullcontext(
         lambda done, total: None
@@ -237,10 +237,10 @@ class Watch:
     """A step whose progress is counted lasts as long as the block."""
 
     keeps: Callable[[Callable[[], str]], None] = lambda say: None
-    """From now on an interruption keeps what is finished; `say` tells how much, in a clause."""
+    """From now on an interruption keeps the finished part; `say` names its size in a clause."""
 
     command: list[str] = field(default_factory=list)
-    """What was given on the command line; empty in Python."""
+    """Arguments of the command line; empty in Python."""
 
 
 watch = Watch()

@@ -1,11 +1,11 @@
-"""A log of what happens to a training job: one JSON object a line, written by the job itself.
+"""An event log of a training job: one JSON object per line, written by the job itself.
 
-Standard library only: the file works when it is copied beside a training script. Five lines in a
+Standard library only: the file works when it is copied next to a training script. Five lines in a
 training loop (docs/events.md has the fields):
 
     log = JobLog("events.jsonl", job="j1")
     log.resume(step)                    # the first step follows
-    log.progress(step)                  # now and then, after so many steps
+    log.progress(step)                  # now and then, with the steps done
     with log.save(step): save(...)      # around each save
     log.end(step)
 """
@@ -56,24 +56,24 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "last_seen_unix_nano": int,
     "outcome": str,
 }
-"""What an event may say, and how; the first two are needed."""
+"""Fields of an event and their types; the first two are required."""
 
 RESTARTS = ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT")
 TAIL_BYTES = 65_536  # of a log that is there already, to see which attempt this is
 
 
 class JobLog:
-    """Appends events to a file, each whole line at once.
+    """Appends events to a file, one whole line per write.
 
-    A log that can't be written is said once on stderr and does not stop the training.
+    If the file can't be written, one message on stderr says so and the training continues.
 
     Parameters
     ----------
     path : the file; several attempts of a job write to the same one
-    job : what the job is called; None: as the file
-    attempt : number of this start, 0 for the first; None: what the launcher says in the
-        environment (torchrun, Slurm), else one more than the file's last
-    node : what this machine is called; None: the host's name
+    job : name of the job; None: the file has one job only
+    attempt : number of this start, 0 for the first; None: from the environment of the launcher
+        (torchrun, Slurm), else one more than the file's last
+    node : name of this machine; None: the host's name
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class JobLog:
         Parameters
         ----------
         event : one of `EVENTS`
-        time_unix_nano : when it was [ns since 1970]; None: now
-        facts : of `FIELDS`; what is None is left out
+        time_unix_nano : instant of the event [ns since 1970]; None: now
+        facts : fields of `FIELDS`; those that are None are left out
 
         Raises
         ------
-        ValueError : for an event or a field that there is not
+        ValueError : for an unknown event or field
         """
         if event not in EVENTS:
             raise ValueError(f"no event {event!r}; there are: {', '.join(EVENTS)}")
@@ -120,11 +120,11 @@ class JobLog:
         self._append(json.dumps(line, separators=(",", ":")))
 
     def resume(self, step: float, **facts: Any) -> None:
-        """Training goes on: `step` steps are in the state."""
+        """Record that training continues from a state of `step` steps."""
         self.write("train.resume", step=step, **facts)
 
     def progress(self, step: float, **facts: Any) -> None:
-        """So many steps are in the state by now."""
+        """Record that `step` steps are done."""
         self.write("progress", step=step, **facts)
 
     @contextmanager
@@ -141,7 +141,7 @@ class JobLog:
         self.write("save.commit", **mine)
 
     def end(self, step: float | None = None, outcome: str = "finished", **facts: Any) -> None:
-        """The job is over."""
+        """Record the end of the job."""
         self.write("job.end", step=step, outcome=outcome, **facts)
 
     def _append(self, line: str) -> None:
@@ -158,7 +158,7 @@ class JobLog:
 
 
 def _attempt_of(path: str) -> int:
-    """Which start of the job this is, by the environment or by the log that is there."""
+    """Number of this start of the job, from the environment or from an existing log."""
     for name in RESTARTS:
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])

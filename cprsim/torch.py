@@ -1,7 +1,7 @@
-"""PyTorch models in the machinery of failures; the only room that imports torch (extra `torch`).
+"""PyTorch models in experiments with failures; the only room that imports torch (extra `torch`).
 
-    module, optimisers, batches ──> Trainer: what `cprsim measure` measures
-    a training loop of one's own ──> FailureInjector: planned failures in it
+    module, optimisers, batches ──> Trainer: measured by `cprsim measure`
+    your own training loop ───────> FailureInjector: planned failures in it
 
 Embedding and EmbeddingBag modules are the tables; everything else is dense.
 """

@@ -1,8 +1,8 @@
-"""Tasks in processes of their own, here or on a cluster; one that dies takes no other with it.
+"""Tasks in worker processes, local or on a cluster; the death of one stops no other.
 
-A task is waiting, running or finished; a task whose process died is a suspect: it is run once more
-with nothing beside it, so that a second death can only be its own doing. Pools are executors of
-`concurrent.futures`: loky is what joblib runs on, dask brings its own (ADR 0013).
+A task is waiting, running or finished. A task whose process died is a suspect: it is run once more
+alone, so that another task can't be the cause of a second death. Pools are executors of
+`concurrent.futures`: loky, which joblib uses, or dask's own (ADR 0013).
 """
 
 from __future__ import annotations
@@ -94,11 +94,11 @@ def run_each(
     workers: Workers = HERE,
     name: Callable[[int], str] = "task {}".format,
 ) -> Generator[tuple[int, Result], None, None]:
-    """Run a task for each argument, and yield the results in the order in which they come.
+    """Run a task for each argument, and yield the results in the order in which they finish.
 
-    Each process has one BLAS thread: several tasks at once are what uses several cores. A task
-    must give the same result wherever and however often it runs, because one whose process dies is
-    run again; what others have finished by then stays. Leaving the iteration ends the workers.
+    Each process has one BLAS thread; the cores are shared by tasks that run in parallel. A task
+    must return the same result wherever and however often it runs, because one whose process dies
+    is run again; finished results are kept. Leaving the iteration ends the workers.
 
     Raises WorkerError: the process of one task dies whenever it runs; there is no worker, or no
     cluster; Exception: the first one that a task raises, with a note of which task it was.
@@ -151,8 +151,8 @@ def run_each(
                 deaths[number] += number == on_trial
                 if deaths[number] == pool.most_deaths:
                     raise WorkerError(
-                        f"{name(number)}: the process that runs it dies each time, also with "
-                        "nothing beside it: it is killed from outside, or needs more memory than "
+                        f"{name(number)}: the process that runs it dies each time, also when "
+                        "no other task runs: it is killed from outside, or needs more memory than "
                         "there is"
                     )
                 suspects.append(number)
@@ -237,7 +237,7 @@ class _Dask:
         return future
 
     def _asked(self, of_scheduler: Callable[..., Any], *arguments: Any) -> Any:
-        """What the scheduler answers; it may import cprsim first. Raises ClusterError: it ended."""
+        """Call the scheduler, which may import cprsim first. Raises ClusterError if it is lost."""
         while True:
             try:
                 return of_scheduler(*arguments)

@@ -1,1 +1,1 @@
-"""What stale shards cost in accuracy: measured responses, their files, and predictions."""
+"""Accuracy cost of stale shards: measured responses, their files, and predictions."""

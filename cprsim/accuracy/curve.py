@@ -1,4 +1,4 @@
-"""The staleness curve: the responses of one model, and what they say of simulated losses."""
+"""The staleness curve: the responses of one model, and losses of accuracy predicted from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNFIT = "unfit"  # in the checks of one metric: why nothing should be decided by
 
 @dataclass(frozen=True, eq=False)
 class StalenessCurve:
-    """Measured responses of one model: what stale shards cost it under each strategy."""
+    """Measured responses of one model: its loss under each strategy from stale shards."""
 
     name: str
     responses: tuple[Response, ...]  # what was measured
@@ -40,7 +40,7 @@ class StalenessCurve:
 
     @property
     def identity(self) -> str | None:
-        """Digest of the section `kernel`; None where it is not known what was measured."""
+        """Digest of the section `kernel`; None if the measured model is not recorded."""
         return None if self.kernel is None else digest_of(self.kernel)
 
     @property
@@ -52,12 +52,12 @@ class StalenessCurve:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Those of the responses, each once."""
+        """Metrics of the responses, each once."""
         return tuple(dict.fromkeys(response.metric for response in self.responses))
 
     @property
     def unfit_metrics(self) -> dict[Metric, tuple[str, ...]]:
-        """Why nothing should be decided by single metrics; those that are fit are left out."""
+        """Reasons against decisions by single metrics; only metrics that are unfit."""
         checks = {metric: self.checks.get(metric.value, {}) for metric in self.metrics}
         return {
             metric: tuple(of_metric[UNFIT])
@@ -67,13 +67,13 @@ class StalenessCurve:
 
     @property
     def bytes_shares(self) -> dict[str, float]:
-        """What each strategy's saves wrote over what whole saves did; none where not counted."""
+        """Bytes of each strategy's saves over those of whole saves; empty if not counted."""
         written = self.checks.get("bytes_written", {}).get("by_strategy", {})
         whole_bytes = written.get(WHOLE)
         return {key: n / whole_bytes for key, n in written.items() if key != WHOLE and whole_bytes}
 
     def why_unfit(self, metric: Metric) -> tuple[str, ...]:
-        """Sentences: why nothing should be decided by it in one metric."""
+        """Reasons against decisions by one metric, in sentences."""
         return (*self.unfit, *self.unfit_metrics.get(metric, ()))
 
     def of(self, strategy: str, metric: Metric) -> Response | None:
@@ -82,10 +82,10 @@ class StalenessCurve:
         return by_key.get((strategy, metric))
 
     def of_policy(self, policy: Policy, metric: Metric) -> Response | None:
-        """The response of a policy; None where it loses nothing, or was not measured as it saves.
+        """The response of a policy; None if it loses nothing, or if its settings were not measured.
 
-        Priority saving was measured at settings of its own (r, number of large tables); those of
-        the policy have to be the same, where the curve says which they were.
+        Priority saving was measured at particular settings (r, number of large tables); a policy
+        must have the same ones, if the curve records them.
         """
         key = strategy_key(policy)
         response = None if key is None else self.of(key, metric)
@@ -95,7 +95,7 @@ class StalenessCurve:
         return response if alike else None
 
     def with_bytes(self, sub_saves: SubSaves) -> SubSaves:
-        """Priority saving that costs what was counted for it; as it is where nothing was."""
+        """`sub_saves` with the bytes that the curve counted at these settings, if it did."""
         key = priority_key(sub_saves)
         share = self.bytes_shares.get(key)
         measured = next(
@@ -125,7 +125,7 @@ class StalenessCurve:
         costs: CostBreakdown,
         useful_h: float,
     ) -> Prediction | None:
-        """What a policy's losses cost each replication; None where that was not measured."""
+        """Predict the loss of each replication under a policy; None if that was not measured."""
         replications = costs.replication
         if strategy_key(policy) is None:
             return nothing_lost(len(replications))
@@ -143,6 +143,6 @@ class StalenessCurve:
 
 
 def _what_decides(settings: SubSaves) -> tuple[float, int, int | None]:
-    """What of the settings of priority saving decides which rows are stale."""
+    """The settings of priority saving that decide which rows are stale."""
     period = settings.sample_period if settings.tracker == "ssu" else None
     return settings.fraction, settings.n_large_tables, period

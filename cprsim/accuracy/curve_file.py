@@ -1,6 +1,6 @@
-"""The file of a curve: JSON as `cprsim measure` writes it, or a CSV of the user's own.
+"""The file of a curve: JSON as `cprsim measure` writes it, or a CSV written by the user.
 
-The JSON ends in a digest of all that stands before it, so that no damaged number is ever used.
+The JSON ends in a digest of its contents, so that a damaged file is refused.
 """
 
 from __future__ import annotations

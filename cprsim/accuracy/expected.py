@@ -1,4 +1,4 @@
-"""Expected losses and how well they are known, by simulation and by measurement together."""
+"""Expected losses with their errors by simulation and by measurement together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cprsim.job.records import Bools, Floats, pooled
 
 @dataclass(frozen=True, slots=True)
 class MeanLoss:
-    """A mean loss over jobs and how well it is known, by simulation and by measurement together."""
+    """A mean loss over jobs with its errors by simulation and by measurement."""
 
     mean: float
     standard_error: float  # NaN where there was one job only
@@ -41,10 +41,10 @@ def jackknife_error(replicates: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a curve says of some replications, a value for each.
+    """Loss that a curve predicts for each of n replications.
 
-    Where there are replicates, the error of a mean over jobs is that of the means by them: what is
-    wrong with the curve early in a job and late need not go together.
+    With replicates, the error of a mean over jobs is computed from the mean under each replicate:
+    the curve's errors early and late in a job may differ.
     """
 
     loss: Floats  # (n,)
@@ -57,7 +57,7 @@ class Prediction:
 
     @property
     def beyond_fraction(self) -> float:
-        """Share of the replications that lose more than was measured."""
+        """Share of the replications that lose more than the measured range."""
         return float(self.beyond.mean())
 
     def error_of_mean(self) -> float:
@@ -82,5 +82,5 @@ class Prediction:
 
 
 def nothing_lost(n: int) -> Prediction:
-    """What strategies lose under which no shard ever goes stale: nothing, exactly."""
+    """Prediction for strategies under which no shard ever goes stale: a loss of exactly 0."""
     return Prediction(np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool), inf)

@@ -1,4 +1,4 @@
-"""A curve of the user's own: a CSV with a row per strategy and portion of lost samples."""
+"""A user's own curve: a CSV with a row per strategy and portion of lost samples."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ Row = dict[str, Any]  # texts by column, numbers of the same name in `numbers`, 
 
 
 def read_own(path: Path) -> tuple[Response, ...]:
-    """The responses of a CSV: strategy, pls, loss, standard_error; metric, else AUC; by, else pls.
+    """Read a CSV of responses: strategy, pls, loss, standard_error; optional metric (AUC) and by.
 
     Any number of points per strategy, in any order, each PLS once; the point 0 is added. All lost
-    samples count alike, and the standard errors count as known. Of a recovery system whose loss
-    nothing else prices, `by` says what the column `pls` counts: one of `COUNTED`.
+    samples have the same weight, and the standard errors count as known. For a recovery system
+    without another model of its loss, `by` names the unit of the column `pls`: one of `COUNTED`.
     """
     try:
         table = named_columns(read_csv(path), {}, path, COLUMNS, OPTIONAL)
@@ -73,7 +73,7 @@ def _response(strategy: str, metric: Metric, points: list[Row]) -> Response:
 
 
 def _wrong_cells(row: Row) -> Iterator[tuple[str, str]]:
-    """(column, what is wrong) of one row."""
+    """Yield (column, message) for each invalid cell of a row."""
     yield from _wrong_name(row["strategy"], row["by"])
     try:
         Metric(row["metric"])
@@ -94,7 +94,7 @@ def _wrong_cells(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _wrong_name(strategy: str, by: str) -> Iterator[tuple[str, str]]:
-    """Whether a row's strategy is one that loses something, and by what."""
+    """Yield (column, message) if the strategy of a row, or its `by`, is invalid."""
     systems = tuple(name for name, system in SYSTEMS.items() if system.not_counted)
     if strategy in systems:
         if by not in COUNTED:
@@ -110,7 +110,7 @@ def _wrong_name(strategy: str, by: str) -> Iterator[tuple[str, str]]:
 def _wrong_points(
     strategy: str, metric: Metric, points: list[Row], path: Path
 ) -> Iterator[Problem]:
-    """What is wrong with the rows of one response together, in the order of their PLS."""
+    """Yield the problems between the rows of one response, given in the order of their PLS."""
     if len(words := dict.fromkeys(row["by"] for row in points)) > 1:
         yield Problem(Place(path), "by", f"{strategy} loses by {' and by '.join(words)}: one")
     if points[-1]["numbers"]["pls"] == 0:
@@ -129,7 +129,7 @@ def _wrong_points(
 
 
 def _number(text: str) -> float:
-    """NaN where the text is none."""
+    """Parse a number; NaN if the text is not a number."""
     try:
         return float(text)
     except ValueError:

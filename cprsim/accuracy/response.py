@@ -1,4 +1,4 @@
-"""How much one strategy's stale shards cost in one metric: loss over weighted PLS, as measured."""
+"""Measured loss of one strategy in one metric, as a function of weighted PLS."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Column = Annotated[Floats, Stored(np.ndarray.tolist, lambda plain: np.asarray(pl
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weight:
-    """How much a lost sample counts, by how much of the job is done when it is lost.
+    """Weight of a lost sample, by the share of the job done when it is lost.
 
-    Its logarithm is linear between the knots, level beyond them. The default: all count alike.
+    Its logarithm is linear between the knots, and constant beyond them. Default: 1 for all.
     """
 
     # (m,) ascending shares of the job that are done at the failure
@@ -45,13 +45,13 @@ class Weight:
         return np.asarray(np.exp(np.interp(at, self.at, np.log(self.weight))))
 
     def mean(self) -> float:
-        """Over the job."""
+        """Mean over the job."""
         return float(self.of((np.arange(N_MEAN) + 0.5) / N_MEAN).mean())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replicate:
-    """A response as it would be without one of the seeds that it was measured on."""
+    """The response fitted without one of the seeds of the measurement."""
 
     weight: Weight
     interval_share: float
@@ -65,12 +65,12 @@ class Replicate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Response:
-    """How much one strategy's stale shards cost in one metric, as measured; or a system's state.
+    """Measured loss in one metric from one strategy's stale shards, or from a system's lost state.
 
         loss = intercept + line(weighted PLS)     of a job that loses samples; else 0
 
-    The error of a prediction is that of a jackknife where there are replicates: what it differs by
-    as each seed is left out, weight and all. Else it is that of the line alone.
+    With replicates, the error of a prediction is the jackknife's: the response, weight included, is
+    fitted again without each seed. Without replicates it is the error of the line alone.
     """
 
     strategy: str  # one of `STRATEGIES`, or a recovery system
@@ -108,15 +108,15 @@ class Response:
 
     @property
     def most_pls(self) -> float:
-        """The largest weighted PLS that was measured: what lies beyond is extrapolated."""
+        """The largest weighted PLS that was measured; larger ones are extrapolated."""
         return float(self.pls[-1])
 
     def predict(self, weighted_pls: Floats) -> tuple[Floats, Floats]:
         """Loss and its standard error at some weighted PLS, both (n,), weights taken as known.
 
-        Without replicates the standard error is interpolated like the loss: right where points err
-        together, and too large where they err apart. Beyond the last point goes on the steeper of
-        the last line and the line from 0 to the last point, and the relative error stays.
+        Without replicates the standard error is interpolated like the loss: exact if the errors of
+        the points are fully correlated, else too large. Beyond the last point the loss follows the
+        steeper of the last line and the line from 0 to that point, at its relative error.
         """
         loss = self._along(weighted_pls)
         if self.replicates:
@@ -125,14 +125,14 @@ class Response:
         return loss, error * (1.0 + np.maximum(weighted_pls / self.pls[-1] - 1.0, 0.0))
 
     def predict_counted(self, costs: CostBreakdown, useful_h: float) -> Prediction:
-        """What replications lose by what is counted of each, one of `COUNTED`."""
+        """Predict the loss of each replication from its counted quantity, one of `COUNTED`."""
         counted = COUNTED[self.by](costs, useful_h)
         return Prediction(*self.predict(counted), counted > self.most_pls, self.degrees)
 
     def predict_losses(
         self, losses: ShardLoss, replications: Ints, useful_h: float, interval_h: float
     ) -> Prediction:
-        """What some losses cost each replication; parameters as those of `weighted_pls`."""
+        """Predict each replication's loss from its lost shards; parameters as of `weighted_pls`."""
         job = (losses, replications, useful_h, interval_h)
         lost = weighted_pls(self, *job)
         beyond = lost > self.most_pls
@@ -155,7 +155,7 @@ class Response:
 def aged(
     losses: ShardLoss, phi: float | Floats, useful_h: float, interval_h: float | Floats
 ) -> Floats:
-    """(m,) how old the rows of each shard are, as shares of the job: ``(1 - phi) s + phi T/2``."""
+    """(m,) age of the rows of each shard, as a share of the job: ``(1 - phi) s + phi T/2``."""
     interval = np.minimum(interval_h / useful_h, losses.progress_h / useful_h)
     return np.asarray((1.0 - phi) * losses.since_reload_h / useful_h + phi * interval / 2.0)
 

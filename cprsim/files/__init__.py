@@ -1,8 +1,8 @@
-"""Files: records as JSON and back, files that are written whole or not at all, and shipped ones.
+"""Files: records as JSON and back, atomic writes, and the files shipped with cprsim.
 
-A record, a frozen dataclass, is its file's schema, by pydantic. Where the file differs, the field
-says so: its type is annotated with `Stored` or `Tagged`, or its metadata say what a field of
-pydantic says (alias, exclude, exclude_if).
+A record is a frozen dataclass; pydantic derives the schema of its file from it. A field that is
+stored differently has a type annotated with `Stored` or `Tagged`, or pydantic's options in its
+metadata (alias, exclude, exclude_if).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def json_text(plain: Any, indent: int = 2) -> str:
 
 
 def digest_of(plain: Any) -> str:
-    """SHA-256 of plain data as JSON, in whatever order its keys stand."""
+    """SHA-256 of plain data as JSON, independent of the order of its keys."""
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -53,7 +53,7 @@ def digest_of(plain: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """How a value for which JSON has no form stands in a file, and what makes it again."""
+    """How to write a value that JSON has no form for, and how to read it back."""
 
     plain: Callable[[Any], Any]
     read: Callable[[Any], Any]
@@ -66,7 +66,7 @@ class Stored:
 
 
 def _or_null(missing: float) -> Stored:
-    """A number of which one stands as null, and infinite ones as texts."""
+    """A float stored as null for one missing value, and as text for infinities."""
 
     def plain(value: float) -> float | str | None:
         if value == missing or isnan(value):
@@ -109,13 +109,13 @@ def _adapter(kind: Any) -> Any:
 
 
 def encode(record: Any) -> Any:
-    """A record as plain data. Raises ValueError for what JSON can't hold."""
+    """A record as plain data. Raises ValueError for a value that JSON can't represent."""
     kind: Any = type(record)
     return _adapter(kind).dump_python(record, mode="json", by_alias=True, warnings="none")
 
 
 def decode(kind: type[Record], plain: Any, not_stored: Mapping[str, Any] | None = None) -> Record:
-    """The record that `encode` wrote; a key that is missing has its default, others are ignored.
+    """The record that `encode` wrote; missing keys get their defaults, unknown keys are ignored.
 
     `not_stored`: values of the fields that the file lacks.
     Raises ValueError, which names the key; TypeError, where the data are no mapping.
@@ -137,7 +137,7 @@ def decode(kind: type[Record], plain: Any, not_stored: Mapping[str, Any] | None 
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """What the system refuses within the block is of this file or folder, if it names no other."""
+    """Name this path in an OSError of the block that names no file."""
     try:
         yield
     except OSError as error:
@@ -149,10 +149,10 @@ def naming(path: Path) -> Iterator[None]:
 def whole_file(
     path: Path, mode: str = "w", put: Callable[[Path, Path], object] = os.replace
 ) -> Iterator[IO[Any]]:
-    """A file to write to: what was written is on the disk, under `path`, after the block.
+    """Open a temporary file that replaces `path` after the block, flushed to the disk.
 
-    Whatever goes wrong, `path` stays as it was and nothing is left beside it. A pipe or a device is
-    written to as it is.
+    After an error `path` is unchanged and the temporary file is deleted. A pipe or a device is
+    written to directly.
     """
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     if path.exists() and not path.is_file():
@@ -173,7 +173,7 @@ def whole_file(
 
 @contextmanager
 def writes(file: object) -> Iterator[None]:
-    """Raise WriteError where the system can't write `file`, which the block does."""
+    """Raise WriteError if the system can't write `file` in the block."""
     try:
         yield
     except OSError as error:
@@ -181,7 +181,7 @@ def writes(file: object) -> Iterator[None]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text, replacing a file that is there. Raises OSError."""
+    """Write a text, replacing an existing file. Raises OSError."""
     with whole_file(path) as file:
         file.write(text)
 
@@ -193,7 +193,7 @@ def write_over(path: Path, text: str) -> None:
 
 
 def require_new(path: Path) -> None:
-    """Find out before the work whether a file of that name can be made. Raises ResultError."""
+    """Check before the work that a file of that name can be created. Raises ResultError."""
     if path.exists() or path.is_symlink():
         raise _there_already(path)
     if not path.parent.is_dir():
@@ -203,7 +203,7 @@ def require_new(path: Path) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file, on the disk when this returns; one that is there stays as it is."""
+    """Write a new file and flush it to the disk. Raises ResultError if the file exists."""
     with writes(path):
         try:
             with whole_file(path, put=_rename_to_new) as file:
@@ -213,7 +213,7 @@ def write_new(path: Path, text: str) -> None:
 
 
 def _rename_to_new(unfinished: Path, path: Path) -> None:
-    """Rename, unless there is a file: a link is made only where there is none."""
+    """Rename unless `path` exists, by a hard link, which never replaces a file."""
     try:
         os.link(unfinished, path)
     except FileExistsError:
@@ -224,10 +224,10 @@ def _rename_to_new(unfinished: Path, path: Path) -> None:
 
 
 def _there_already(path: Path) -> ResultError:
-    return ResultError(f"{path} is there already, and stays: name another file, or delete it")
+    return ResultError(f"{path} exists and was not changed: name another file, or delete it")
 
 
-# --------------------------------------------------------------------------- what is shipped
+# ----------------------------------------------------------------------------- shipped files
 
 SHIPPED = PACKAGE / "scenario" / "shipped"
 CURVES = PACKAGE / "accuracy" / "shipped"
@@ -241,16 +241,16 @@ def shipped_scenarios() -> dict[str, Path]:
 
 
 def file_or_shipped(path: Path) -> Path:
-    """A scenario's file; where there is none and the path is a shipped scenario's name, that."""
+    """The scenario file at `path`; if there is no such file, the shipped scenario of that name."""
     if path.is_file():
         return path
     return shipped_scenarios().get(str(path), path)
 
 
 def put_schema_beside(scenario: Path) -> Path | None:
-    """Write the schema that a scenario's first line names beside it; None where one is there.
+    """Write the schema that a scenario's first line names; None if the file exists already.
 
-    The name there is relative, so that the two files hold together wherever they are taken.
+    The scenario names it by a relative path, so that the two files can be moved together.
 
     Raises ResultError where it can't be written.
     """
@@ -262,7 +262,7 @@ def put_schema_beside(scenario: Path) -> Path | None:
 
 
 def about(path: Path) -> str:
-    """What a shipped scenario is: its first comment, up to the end of a sentence or a colon."""
+    """Summary of a shipped scenario: its first comment, up to the first full stop or colon."""
     lines = path.read_text("utf-8").splitlines()[1:]  # the first names the schema
     comment = takewhile(lambda line: line.startswith("#"), lines)
     text = " ".join(line.removeprefix("#").strip() for line in comment)

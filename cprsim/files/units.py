@@ -1,4 +1,4 @@
-"""Quantities as users write them ("28 h", "25 Gbit/s"), and the one unit that each has inside.
+"""Quantities as users write them ("28 h", "25 Gbit/s"), and the internal unit of each.
 
 Factors are exact, and a value is rounded once, at the end: what `Dimension.format` writes is read
 as the same float.
@@ -26,7 +26,7 @@ _QUANTITY = re.compile(rf"\s*(?P<number>{NUMBER})(?:\s*(?P<unit>{_UNIT}))?\s*")
 
 
 def _by_name(factors: Mapping[str, Fraction | int]) -> dict[str, Fraction]:
-    """A factor for each of the names that a key lists."""
+    """Factors by name, from a dictionary whose keys list several names."""
     return {name: Fraction(factor) for names, factor in factors.items() for name in names.split()}
 
 
@@ -58,7 +58,7 @@ def _per_time(factors: Mapping[str, Fraction]) -> dict[str, Fraction]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dimension:
-    """A kind of quantity: how users may write it and which unit it has inside."""
+    """A kind of quantity: the units that users may write, and the internal unit."""
 
     name: str  # with its article, as errors say it
     factors: dict[str, Fraction]  # what each unit is in the unit inside
@@ -73,7 +73,7 @@ class Dimension:
         return rf"^\s*{POSITIVE}\s*{unit}\s*$"
 
     def parse(self, text: str, hint: str = "") -> float:
-        """The quantity in the unit inside; `hint` replaces the examples in errors.
+        """The quantity in the internal unit; `hint` replaces the examples in errors.
 
         Raises ParameterError where `text` is no number with a fitting unit, or not finite.
         """
@@ -93,7 +93,7 @@ class Dimension:
 
     @property
     def hint(self) -> str:
-        """Examples of what would be right."""
+        """Examples of valid quantities."""
         return " or ".join(self.examples)
 
 
@@ -160,7 +160,7 @@ class Quantity:
     in_steps: bool = False  # whether `10 steps` may, which become a time by `job.step`
 
     def read(self, value: object) -> float:
-        """The value in the unit inside. Raises ParameterError."""
+        """The value in the internal unit. Raises ParameterError."""
         example = (self.example or self.dimension.hint) + self.otherwise
         if isinstance(value, int | float) and not isinstance(value, bool):
             raise ParameterError(f"is a bare number: write its unit, for example {example}")
@@ -175,7 +175,7 @@ class Quantity:
         return inside
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """How the scenario's schema reads and writes it; nobody else imports pydantic by this."""
+        """Schema of the quantity; pydantic is imported here, so that other users don't load it."""
         from pydantic_core import core_schema
 
         return core_schema.no_info_plain_validator_function(
@@ -209,7 +209,7 @@ def split_quantity(
 
 
 def unit_factor(unit: str, inside: str) -> Fraction:
-    """What one `unit` is in the unit `inside`; any label, and none, is its own unit.
+    """Size of one `unit` in the unit `inside`; a label, or none, converts only to itself.
 
     Raises ParameterError where they do not measure the same.
     """

@@ -32,7 +32,7 @@ class TooBusyError(WorkerError):
 
 @dataclass(frozen=True, slots=True)
 class RunCalibration:
-    """What was measured without failures."""
+    """Times measured without failures."""
 
     stall_s: float  # of a whole save
     nominal_stall_s: float  # that the throttle alone would take
@@ -44,12 +44,12 @@ class RunCalibration:
 
     @property
     def slower(self) -> float:
-        """What the throttle's bytes take over what they should."""
+        """Time of a throttled save over its nominal time."""
         return self.stall_s / self.nominal_stall_s
 
     @property
     def overhead_s(self) -> float:
-        """Of each save, beside its bytes over the bandwidth."""
+        """Stall of each save beyond its bytes over the bandwidth [s]."""
         return max(0.0, self.stall_s - self.nominal_stall_s)
 
 
@@ -80,7 +80,7 @@ def calibrating_sub_saves(orders: Orders, material: Material) -> Orders:
 
 
 def _positions(orders: Orders, material: Material, n: int) -> list[int]:
-    """Where the saves of a calibrating run are due."""
+    """Positions of the saves in a calibrating run."""
     n_samples, batch = material.n_samples, min(material.plan.batch, len(material.clicks))
     apart = max(min(1.0, WORK_S / orders.useful_s) * n_samples / n, float(batch))
     at = {material.on_grid((i + 1) * apart) for i in range(n) if (i + 1) * apart <= n_samples}
@@ -88,15 +88,15 @@ def _positions(orders: Orders, material: Material, n: int) -> list[int]:
 
 
 def extra(ran: FinishedRun, share_of_whole: float, stall_s: float) -> float:
-    """What a sub-save takes beside its bytes: choosing rows, waiting for all who write."""
+    """Time of a sub-save besides its bytes [s]: choosing rows, waiting for all writers."""
     return max(0.0, mean(_stalls_s(ran.facts)) - min(share_of_whole, 1.0) * stall_s)
 
 
 def calibrated(ran: FinishedRun, material: Material) -> RunCalibration:
-    """What the calibrating run tells.
+    """Times measured by the calibrating run.
 
     Raises ParameterError where a step takes too long for the pace that the scenario asks for, and
-    TooBusyError where that may be because others use the machine.
+    TooBusyError where other users of the machine may be the cause.
     """
     calibration = RunCalibration(
         stall_s=median(_stalls_s(ran.facts)),
@@ -120,13 +120,13 @@ def calibrated(ran: FinishedRun, material: Material) -> RunCalibration:
 
 
 def _stalls_s(facts: Sequence[RunFact]) -> list[float]:
-    """What saves took that stalled the job."""
+    """Stall of each save [s]."""
     took_s, paused = _took_s(facts, FactKind.SAVE_COMMITTED), _took_s(facts, FactKind.SAVE_RESUMED)
     return [took_s[number] for number in took_s if number not in paused]
 
 
 def _took_s(facts: Sequence[RunFact], until: FactKind) -> dict[int, float]:
-    """From the start of each save, by number, to a fact of this kind."""
+    """Time from the start of each save to a fact of this kind [s], by number."""
     began = {fact.number: fact.at_s for fact in facts if fact.what is FactKind.SAVE_STARTED}
     ends = (fact for fact in facts if fact.what is until)
     return {fact.number: fact.at_s - began[fact.number] for fact in ends}

@@ -1,8 +1,8 @@
 """Trainers in step: each learns from its part of a batch, and all need all parts.
 
-A batch counts once all parts are here and at every other trainer. So nobody who dies takes along a
-batch that counts: whoever is left has all of it. A halt may find some who have counted one and
-others who have its parts alone: the supervisor lets all of them count it, or none (`counts`).
+A batch counts for a trainer once all its parts are at this and at every other trainer. So no death
+loses a batch that counts: each survivor has all of it. A halt may find trainers that have counted a
+batch and others that only have its parts: the supervisor lets all count it, or none (`counts`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from cprsim.training.kernel.training import Gradients, sum_of_parts
 
 
 def counts(stand: Sequence[tuple[int, bool | None]]) -> bool:
-    """Whether a batch counts in which a halt has found trainers: where, and if all of it is there.
+    """Whether a batch in work at a halt counts, by each trainer's (position, has all parts).
 
-    If it does for anybody, dead or alive, then all who live have all its parts.
+    If one of them has counted it, dead or alive, then all living ones have all its parts.
     """
     before = min(position for position, _ in stand)
     return all(has_all or position > before for position, has_all in stand)
@@ -35,18 +35,18 @@ class PartsExchange:
         self._n_whole = 0  # others who have all parts of the batch in hand
 
     def connect(self, peers: Sequence[Peer]) -> None:
-        """Know the others; earlier connections are closed."""
+        """Set the other trainers; earlier connections are closed."""
         for peer in self._peers:
             peer.close()
         self._peers = peers
 
     def begin(self, run: int) -> None:
-        """What was sent in earlier runs is dropped."""
+        """Start a run, and drop the parts sent in earlier runs."""
         self._run = run
         self._parts = {key: parts for key, parts in self._parts.items() if key[0] >= run}
 
     async def exchange(self, position: int, own: Gradients) -> None:
-        """Send the others the own part; over once all parts are here and at all others."""
+        """Send the own part to the others; returns when all parts are here and at all others."""
         self._position, self._n_whole = position, 0
         for peer in self._peers:
             peer.send("part", own, self._run, position, self._part)
@@ -56,7 +56,7 @@ class PartsExchange:
             await self._news.wait()
 
     def add(self, gradients: Gradients, run: int, position: int, part: int) -> None:
-        """Keep a part; tell the others where all are here."""
+        """Store a part; tell the others when all parts are here."""
         parts = self._parts.setdefault((run, position), {})
         parts[part] = gradients
         self._news.set()
@@ -65,7 +65,7 @@ class PartsExchange:
                 peer.send("whole", run, position)
 
     def hear(self, run: int, position: int) -> None:
-        """Another has all parts of a batch."""
+        """Record that another trainer has all parts of a batch."""
         self._n_whole += (run, position) == (self._run, self._position)
         self._news.set()
 

@@ -52,12 +52,12 @@ def keep(target: ResultTarget, rehearsal: Rehearsal, draw: Callable[[Result], ob
 
 
 def identity(rehearsal: Rehearsal, loaded: LoadedScenario) -> Identity:
-    """What names the results folder: the scenario, and what came out."""
+    """Identity of the results folder: the scenario, and the results."""
     return replace(identity_of(loaded), inputs={FILE: digest_of(as_plain(rehearsal))})
 
 
 def as_plain(rehearsal: Rehearsal) -> dict[str, Any]:
-    """All that is said of a rehearsal, as JSON has it."""
+    """Results of a rehearsal, as JSON has them."""
     return {
         "written_before_sha256": rehearsal.digest,
         "calibrated": asdict(rehearsal.calibration),

@@ -1,12 +1,12 @@
-"""What the supervisor notes of a run, and the event log that it makes: a log like any other.
+"""Facts noted by the supervisor of a run, and the event log made of them.
 
-Facts are noted as they are learned; the log says what the job did. Between the two stand these
-conventions:
+Facts are noted when they are learned; the log has the events of the job. These conventions lead
+from one to the other:
 
 - A commit counts, also where a process died after its last answer and before the commit: the log
   has the commit before the failure.
-- A save that starts, and work that is taken up, while a dead process is not noticed yet come to
-  nothing: the log leaves them out. From a failure to its detection the job is in `detect`.
+- A save that starts, or work that resumes, between a death and its detection has no effect: the
+  log leaves it out. From a failure to its detection the job is in `detect`.
 - A replacement that has taken over the layers of a trainer who died meanwhile was back before.
 - A batch that was in work when a process died counts if its gradients existed: the progress at the
   failure is where the trainer then stopped. If it catches up with that batch, the failure tells it.
@@ -54,7 +54,7 @@ class FactKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunFact:
-    """What the supervisor noted at one instant."""
+    """A fact noted by the supervisor, with its instant."""
 
     at_s: float  # since the start of the job
     what: FactKind
@@ -71,7 +71,7 @@ UNTAKEN = (
     FactKind.SAVE_RESUMED,
     FactKind.SAVE_AWAITED,
 )
-"""What comes to nothing while a dead process is not noticed yet."""
+"""Facts without effect between a death and its detection."""
 
 
 @dataclass(slots=True)
@@ -101,11 +101,11 @@ class _LogBuilder:
         return Activity.LOST if self.position < self.frontier else Activity.USEFUL
 
     def add(self, at_s: float, kind: EventKind, slot: int = -1) -> None:
-        """An event, with what the job does from it on."""
+        """Append an event, with the activity of the job after it."""
         self.rows.append((at_s, kind, self.activity, self.position, slot))
 
     def stage(self, at_s: float, before: Activity) -> None:
-        """Add an event where the job has gone on to another stage of recovery."""
+        """Append an event when the job enters another stage of recovery."""
         if self.activity is not before:
             self.add(at_s, EventKind.STAGE)
 
@@ -217,7 +217,7 @@ def _take(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
 
 
 def _go_on(course: _LogBuilder, slot: int, stage: Activity) -> None:
-    """A slot goes on to a stage; under full recovery all that were noticed begin it again."""
+    """Move a slot to a stage; under full recovery all noticed slots begin rescheduling again."""
     course.down[slot] = stage
     if course.orders.rolls_back and stage is Activity.RESCHEDULE:
         for other, now in course.down.items():
@@ -256,7 +256,7 @@ def _fail(course: _LogBuilder, fact: RunFact, later: Sequence[RunFact]) -> None:
 
 
 def _abandon_all(course: _LogBuilder, at_s: float) -> None:
-    """Saves that are under way come to nothing."""
+    """Abandon all saves in progress."""
     n_under_way = (course.saving is not None) + len(course.behind)
     course.saving = None
     course.behind.clear()

@@ -1,4 +1,4 @@
-"""What every process of a rehearsal has from its start: model, clicks, plan, who holds which row.
+"""Data of every process of a rehearsal: model, clicks, plan, and the server of each row.
 
 The fork server gets it once, and the processes that it forks share its memory.
 """
@@ -20,7 +20,7 @@ from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """What is trained, and where its rows lie."""
+    """The model and the clicks that are trained, and the shards of its rows."""
 
     shape: ModelShape
     clicks: Clicks
@@ -43,7 +43,7 @@ class Material:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row and of what the optimiser keeps beside it."""
+        """Bytes of a row, its optimiser state included."""
         d = self.shape.dimension
         return 4 * (d + {"sgd": 0, "adagrad": 1, "adam": 2 * d}[self.plan.optimizer])
 

@@ -33,7 +33,7 @@ CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 
 
 class JobProcess(Peer):
-    """One process: where it answers, when it last gave a sign of life."""
+    """One process: its address, and the instant of its last sign of life."""
 
     def __init__(self, group: ProcessGroup, on_message: Callable[..., None]) -> None:
         super().__init__(self._hear)
@@ -100,7 +100,7 @@ class ProcessGroup:
         self._server: asyncio.Server | None = None
 
     async def open(self, on_message: Callable[..., None]) -> None:
-        """Be there for processes that connect."""
+        """Listen for processes that connect."""
         self._server = await listen(self.address, lambda: JobProcess(self, on_message))
 
     def greet(self, node: JobProcess) -> None:
@@ -109,7 +109,7 @@ class ProcessGroup:
         self._spares.put_nowait(node)
 
     def fork(self, n: int) -> None:
-        """Ask for some more processes."""
+        """Fork some more processes."""
         for _ in range(n):
             self._fork_server.fork(self.address)
             self._n_forked += 1
@@ -130,7 +130,7 @@ class ProcessGroup:
         return coming or not all(node.is_dead for node in self._nodes)
 
     async def close(self) -> None:
-        """Kill all processes, also those that are about to come, and wait until they have ended."""
+        """Kill all processes, those being started included, and wait until they have ended."""
         deadline = monotonic() + END_S
         while self._has_living and monotonic() < deadline:
             for node in self._nodes:
@@ -155,22 +155,22 @@ class ForkServer:
 
     @property
     def lives(self) -> bool:
-        """Whether it forks what it is asked to."""
+        """Whether its process is running."""
         return self.process.poll() is None
 
     def tell(self, data: bytes) -> None:
-        """Write to its input."""
+        """Write to the standard input of its process."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(data)
             self.process.stdin.flush()
         except OSError as error:
-            raise WorkerError("the parent process of the rehearsal is gone") from error
+            raise WorkerError("the parent process of the rehearsal has ended") from error
 
 
 @contextmanager
 def forking(material: Material) -> Iterator[ForkServer]:
-    """A warm fork server; it ends with the block, and its folder goes."""
+    """A warm fork server, which ends with the block; its folder is deleted."""
     parent = Path(tempfile.gettempdir())
     remove_leftovers(parent)  # of supervisors that were killed
     paths = [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]

@@ -1,4 +1,4 @@
-"""What one run is to do: written, with its digest, before its first process starts."""
+"""Orders of one run: written, with their digest, before its first process starts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class SaveBehind:
-    """How saves behind the job go: a copy in memory stalls it, the rest goes on beside it."""
+    """Background saves: a copy in memory stalls the job, the rest is written during training."""
 
     stall_s: float
     behind_s: float
@@ -52,7 +52,7 @@ class DueSave:
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """What the runtime is set to, in real seconds and bytes per second."""
+    """Settings of the runtime, in real seconds and bytes per second."""
 
     heartbeat_s: float
     timeout_s: float  # since the last heartbeat
@@ -94,18 +94,18 @@ class Orders:
 
     @property
     def n_warm(self) -> int:
-        """Spares to begin with: no more than can be needed."""
+        """Number of spares at the start: no more than can be needed."""
         n_killed = sum(len(kill.slots) for kill in self.kills)
         return self.n_spares if self.repair_s is None else min(self.n_spares, n_killed)
 
     def plain(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The orders, as JSON has them."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return plain
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the whole, in hex."""
+        """SHA-256 of the orders, in hex."""
         return digest_of(self.plain())
 
 
@@ -139,7 +139,7 @@ def _grid(
     n_samples: int,
     on_grid: Callable[[float], int],
 ) -> list[DueSave]:
-    """Saves each so many hours of progress."""
+    """Saves after every `every_h` hours of progress."""
     saves = []
     for number in range(1, floor(useful_h / every_h + ROUNDING) + 1):
         position = on_grid(min(number * every_h / useful_h, 1.0) * n_samples)

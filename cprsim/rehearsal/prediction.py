@@ -1,4 +1,4 @@
-"""What the simulator says of a run before it is run: same failures, same interval, own costs.
+"""Prediction of a run by the simulator: same failures, same interval, own costs.
 
 It gets the scenario, the calibration and the kills as they were ordered; nothing of the run itself.
 """
@@ -35,7 +35,7 @@ from cprsim.training.kernel.saving import Saver
 
 @dataclass(frozen=True, slots=True)
 class FoldedRun:
-    """One replication, simulated or real: its log, and what folds out of it."""
+    """One replication, simulated or real: its log, with the costs and losses computed from it."""
 
     log: EventLog
     costs: CostBreakdown
@@ -49,7 +49,7 @@ class FoldedRun:
 
 
 def folded(log: EventLog, useful_h: float, n_emb_ps: int) -> FoldedRun:
-    """A log with its folds. Raises AccountingError where it does not add up."""
+    """A log with its costs and losses. Raises AccountingError where it does not add up."""
     return FoldedRun(log, cost_breakdown(log, useful_h), shard_loss(log, n_emb_ps))
 
 
@@ -61,7 +61,7 @@ def predict(
     material: Material,
     trace: int,
 ) -> FoldedRun:
-    """One run as the simulator has it."""
+    """One run, simulated."""
     (log,) = pipeline.replay(
         model_of(experiment, policy, orders, calibration, material), 0
     ).values()
@@ -169,7 +169,7 @@ def _plus(cost: Duration | None, more_h: float) -> Constant:
 
 
 def bytes_share(policy: Policy, orders: Orders, material: Material) -> float:
-    """What the sub-saves of a run without failures write, over what as many whole saves would."""
+    """Bytes of the sub-saves of a run without failures over those of as many whole saves."""
     trainer = material.trainer()
     saver = Saver(trainer, material.shards, policy.sub_saves)
     assert policy.sub_saves is not None

@@ -1,4 +1,4 @@
-"""A whole rehearsal: calibrate, predict and write that down, then run, replay, judge, keep."""
+"""A whole rehearsal: calibrate, predict and store that, then run, replay, judge, keep."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ BEFORE = "before.json"
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One run to do, with what is predicted of it."""
+    """One run to do, with its prediction."""
 
     policy: Policy
     trace: int
@@ -70,7 +70,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One run as it was done."""
+    """One finished attempt at a run."""
 
     planned: Planned
     number: int  # from 1
@@ -84,11 +84,11 @@ class Attempt:
 
     @property
     def lines(self) -> list[ComparedQuantity]:
-        """Predicted beside measured."""
+        """Predicted and measured quantities."""
         return compared(quantities(self.planned.predicted), quantities(self.measured))
 
     def plain(self) -> dict[str, Any]:
-        """What is said of it, as JSON has it."""
+        """Results of the attempt, as JSON has them."""
         return {
             "strategy": self.planned.policy.name,
             "trace": self.planned.trace,
@@ -103,7 +103,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """Everything that `cprsim rehearse` shows."""
+    """All results of `cprsim rehearse`."""
 
     experiment: Experiment
     calibration: RunCalibration
@@ -121,7 +121,7 @@ class Rehearsal:
         )
 
     def verdict(self, policy: Policy) -> list[ComparedQuantity]:
-        """Means over the valid runs of a strategy; nothing where there is none."""
+        """Means over the valid runs of a strategy; empty without a valid run."""
         runs = self.of(policy)
         if not runs:
             return []
@@ -131,7 +131,7 @@ class Rehearsal:
 
     @property
     def is_missing_runs(self) -> bool:
-        """Whether no attempt at a run was valid."""
+        """Whether a run has no valid attempt."""
         last = {
             (attempt.planned.policy.name, attempt.planned.trace): attempt
             for attempt in self.attempts
@@ -145,7 +145,7 @@ class Rehearsal:
 
     @property
     def wrong(self) -> dict[str, tuple[str, ...]]:
-        """What is off, by strategy."""
+        """Quantities outside their tolerance, by strategy."""
         off = {
             policy.name: tuple(line.name for line in self.verdict(policy) if line.off)
             for policy in self.policies
@@ -154,7 +154,7 @@ class Rehearsal:
 
     @property
     def exit_code(self) -> int:
-        """0 within tolerance, 1 something is off, 3 the machine was too busy to tell."""
+        """0 within tolerance, 1 a quantity is out of tolerance, 3 the machine was too busy."""
         if self.disagreeing:
             return 1
         if self.is_missing_runs:
@@ -171,8 +171,8 @@ def rehearse(
 ) -> Rehearsal:
     """Rehearse an experiment.
 
-    Raises ParameterError: the runtime can't do what the scenario says. Raises WorkerError: a
-    process failed otherwise than as ordered.
+    Raises ParameterError: the runtime can't run the scenario. Raises WorkerError: a process failed
+    otherwise than as ordered.
     """
     require_rehearsable(experiment)
     policies = policies_to_rehearse(experiment, names)
@@ -197,7 +197,7 @@ def rehearse(
 
 
 class _Session:
-    """Where runs take place: what forks their processes starts with the first."""
+    """Runs the processes of a rehearsal; the first run starts the fork server."""
 
     def __init__(
         self, experiment: Experiment, model: ProxyModel, journal: Path, stack: ExitStack
@@ -215,7 +215,7 @@ class _Session:
         return Supervisor(self._fork_server, self._material, orders, folder).run()
 
     def calibration(self, policies: tuple[Policy, ...]) -> RunCalibration:
-        """Measure what is measured without failures."""
+        """Calibrate by runs without failures."""
         watch.doing("calibrating without failures")
         material = self._material
         orders = [orders_of(self._experiment, policy, material) for policy in policies]
@@ -232,7 +232,7 @@ class _Session:
     def plan(
         self, policies: tuple[Policy, ...], n_traces: int, calibration: RunCalibration
     ) -> tuple[list[Planned], int]:
-        """Orders and predictions of all runs, and how many strikes were left out."""
+        """Orders and predictions of all runs, and the number of kills left out."""
         job, material, planned, n_left_out = self._experiment, self._material, [], 0
         for trace in range(n_traces):
             kills, n = kills_of(job, trace, speeds_of(job, material))
@@ -263,7 +263,7 @@ class _Session:
             yield attempt
 
     def _attempt(self, planned: Planned, number: int) -> Attempt:
-        """Do one run, and set it beside its replay."""
+        """Do one run, and compare it with its replay."""
         before = ticks()
         ran = self._run(planned.orders)
         log = event_log(ran.facts, ran.orders, self._material.n_samples, planned.trace)
@@ -274,7 +274,7 @@ class _Session:
         return Attempt(planned, number, measured, load, check_replay(ran, log, self._material))
 
     def _kept(self, plain: dict[str, Any], planned: Planned) -> Attempt:
-        """An attempt that the journal has."""
+        """An attempt stored in the journal."""
         return Attempt(
             planned,
             int(plain["attempt"]),
@@ -288,7 +288,7 @@ class _Session:
 
 
 def require_in_time(planned: Planned) -> None:
-    """Raise ParameterError for a run that its limit would end, as the simulator has it."""
+    """Raise ParameterError for a run that would exceed its time limit, by the simulator."""
     costs, limit_s = planned.predicted.costs, planned.orders.limit_s
     ends, took_s = bool(costs.finished[0]), float(costs.wall_h[0]) * SECONDS
     if ends and took_s < limit_s:
@@ -304,7 +304,7 @@ def require_in_time(planned: Planned) -> None:
 
 
 def _write_before(journal: Path, calibration: RunCalibration, planned: list[Planned]) -> str:
-    """Write calibration, orders and predictions; a digest of them all."""
+    """Write calibration, orders and predictions; returns their digest."""
     files: dict[str, Any] = {BEFORE: {"calibration": asdict(calibration)}}
     for plan in planned:
         run = {

@@ -1,4 +1,4 @@
-"""What servers and trainers have in common: a state that is saved, loaded, and copied to peers.
+"""Common part of servers and trainers: a state that is saved, loaded, and copied to peers.
 
 supervisor   capture, then write -> bytes, then commit or abandon;  load;  stop;  where;  dump
              recall (a save in memory)
@@ -30,14 +30,14 @@ class WorkerRole:
         self._copies: dict[tuple[str, int], Arrays] = {}  # by whose they are, and by save
 
     def _begin(self, save: int, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Move bytes beside what else is under way."""
+        """Start a transfer in parallel with others."""
         task = asyncio.create_task(work)
         self._transfers[task] = save
         task.add_done_callback(self._transfers.pop)
         return task
 
     def do_stop(self, save: int | None = None) -> None:
-        """Abandon the transfers of one save, or all that are under way."""
+        """Abandon the transfers of one save, or all transfers in progress."""
         for task, of in self._transfers.items():
             if save in (None, of):
                 task.cancel()
@@ -51,16 +51,16 @@ class WorkerRole:
     # ----------------------------------------------------------------- saves
 
     def _content(self, ends_interval: bool, n_before: int) -> Arrays:
-        """A copy of what a save is to have; so many were committed before it."""
+        """A copy of the content of a save; `n_before` saves were committed before it."""
         raise NotImplementedError
 
     async def do_capture(self, save: int, rate: float, ends_interval: bool, n_before: int) -> None:
-        """Fix the content of a save while the job stands still."""
+        """Fix the content of a save while the job is stopped."""
         content = self._captured[save] = self._content(ends_interval, n_before)
         await asyncio.sleep(size_of(content) / rate)
 
     def do_write(self, save: int, rate: float, peers: Sequence[str]) -> asyncio.Task[int]:
-        """Write what was captured, to the memory of peers or to a file; bytes of the state."""
+        """Write the captured content to peers' memory or to a file; returns the state's bytes."""
         return self._begin(save, self._write(save, self._captured.pop(save), rate, peers))
 
     async def _write(self, save: int, content: Arrays, rate: float, peers: Sequence[str]) -> int:
@@ -100,7 +100,7 @@ class WorkerRole:
         self.position = position
 
     def do_load(self, position: int) -> asyncio.Task[None]:
-        """Go back to the last save that was committed to files."""
+        """Restore the last save that was committed to files."""
         self.do_stop()
         return self._begin(LOAD, self._load(position))
 
@@ -111,7 +111,7 @@ class WorkerRole:
         self._go_back(image, position)
 
     def do_recall(self, save: int, rate: float, position: int, peer: str) -> asyncio.Task[None]:
-        """Go back to a copy in memory, held here or else by a peer."""
+        """Restore a copy in memory, held here or else by a peer."""
         self.do_stop()
         self._captured.clear()
         return self._begin(LOAD, self._recall(save, rate, position, peer))

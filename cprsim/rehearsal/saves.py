@@ -1,8 +1,8 @@
-"""The saves of a job: which are on their way, which count, and what outlives a death.
+"""The saves of a job: those in progress, those that count, and those that survive a death.
 
-All capture a save while the job stands still, then write it to files, or to the memory of peers;
-the job waits, or goes on beside it. It counts once all have written and all still answer. Copies in
-memory go with their holders: what is left decides where the job goes back to.
+All capture a save while the job is stopped, then write it to files, or to the memory of peers; the
+job waits, or continues meanwhile. It counts once all have written and all still answer. Copies in
+memory are lost with their holders: the surviving saves decide where the job rolls back to.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cprsim.rehearsal.wire import answers, cancelled, patient
 
 @dataclass(frozen=True, slots=True)
 class SavedContent:
-    """What the job can go back to."""
+    """A state to which the job can roll back."""
 
     number: int  # of the save; 0 is the start
     position: int
@@ -67,7 +67,7 @@ class JobSaves:
     # ----------------------------------------------------------------- a save
 
     async def save(self, due: DueSave, position: int) -> None:
-        """Take a save. One behind the job waits for room, or is left out, and goes on as a task."""
+        """Take a save. A background save waits for room, or is skipped; a task writes it."""
         how = self._how(due)
         while len(in_flight := self._of_kind(due.kind)) >= how.in_flight:
             if how.skips:
@@ -93,7 +93,7 @@ class JobSaves:
     async def _all(
         self, kind: str, number: int, seconds: float, more: Callable[[int], tuple[Any, ...]]
     ) -> list[Any]:
-        """The answers of all; the bytes of the largest shard take so long, and layers no time."""
+        """Answers of all; the bytes of the largest shard take `seconds`, and layers no time."""
         rate = self._image_bytes / seconds if seconds > 0 else inf
         rates = [rate if slot in self._servers else inf for slot in self._slots]
         asks = (self._nodes[s].ask(kind, number, rates[s], *more(s)) for s in self._slots)
@@ -103,7 +103,7 @@ class JobSaves:
         return [save for save in self._in_flight.values() if save.due.kind == kind]
 
     async def _one_over(self, some: list[_InFlight]) -> None:
-        """Let the job wait until one of some saves is over."""
+        """Let the job wait until one of some saves has ended."""
         self._note(FactKind.SAVE_AWAITED)
         tasks = [save.writing for save in some if save.writing is not None]
         finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -111,7 +111,7 @@ class JobSaves:
             task.result()
 
     async def _write(self, save: _InFlight) -> None:
-        """Write what was captured; it counts if all have, and all still answer."""
+        """Write the captured content; the save counts if all have written, and all still answer."""
         number, how = save.content.number, self._how(save.due)
 
         def peers(slot: int) -> tuple[list[str]]:
@@ -138,7 +138,7 @@ class JobSaves:
         self._tell("commit", number, how.to_peers)
 
     def _holders_of(self, slot: int) -> Sequence[int]:
-        """Servers that have copies of a state: of the layers all."""
+        """Servers that hold copies of a state; all of them for the layers."""
         return self._orders.holders[slot] if slot in self._servers else self._servers
 
     def _tell(self, kind: str, *arguments: Any) -> None:
@@ -151,7 +151,7 @@ class JobSaves:
         self._tell("abandon", number)
 
     async def until_whole(self, position: int) -> None:
-        """Wait at the end for saves of this content; others come to nothing."""
+        """Wait at the end for saves of this content, not for others."""
         while some := [
             save for save in self._in_flight.values() if save.content.position >= position
         ]:
@@ -160,7 +160,7 @@ class JobSaves:
     # ----------------------------------------------------------------- a death
 
     def lose(self, slot: int) -> SavedContent:
-        """A process is dead, and its memory with it; what the job goes back to."""
+        """Record the death of a process and its memory; returns the state to roll back to."""
         self._wiped |= {slot} & set(self._servers)
         survives = all(
             not {server, *holders} <= self._wiped
@@ -178,7 +178,7 @@ class JobSaves:
         return self._in_files
 
     async def cut_off(self) -> None:
-        """A failure: all saves that are on their way come to nothing; some are due again."""
+        """Abandon all saves in progress after a failure; some become due again."""
         under_way = [*self._in_flight.items()]
         await cancelled([save.writing for _, save in under_way if save.writing is not None])
         for number, save in under_way:
@@ -187,7 +187,7 @@ class JobSaves:
                 self._due_again[save.due.kind] = self.newest.position
 
     def due_again(self, position: int) -> DueSave | None:
-        """A save that a failure cut off and that is due here; each is told once."""
+        """A save that a failure cut off and that is due here; each is returned once."""
         while self._due_again:
             kind, at = self._due_again.popitem()
             if at <= position:
@@ -195,7 +195,7 @@ class JobSaves:
         return None
 
     async def recall(self) -> bool:
-        """All go back to the newest content if that is in memory; whether it is."""
+        """Restore the newest content on all if it is in memory; returns whether it is."""
         content = self.newest
         if content is not self._in_memory:
             return False

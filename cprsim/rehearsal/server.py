@@ -33,7 +33,7 @@ class Server(WorkerRole):
     # ----------------------------------------------------------------- trainers
 
     def do_pull(self, places: Array, position: int) -> Array | asyncio.Future[Array]:
-        """Rows; who is a batch ahead of what came from another trainer has to wait."""
+        """Rows; a trainer that is a batch ahead of another trainer's updates has to wait."""
         if position <= self.position:
             return self.shard.pull(places)
         early: asyncio.Future[Array] = asyncio.get_running_loop().create_future()
@@ -44,7 +44,7 @@ class Server(WorkerRole):
         self, places: Array, samples: Array, gradients: Array, rate: float, n_before: int,
         position: int,
     ) -> None:  # fmt: skip
-        """Take a batch, once: trainers in step send one again where the other may have died."""
+        """Apply a batch once: trainers in step send it again if the other trainer may have died."""
         if position <= self.position:
             return
         self.shard.push(places, samples, gradients, rate, n_before)
@@ -73,7 +73,7 @@ class Server(WorkerRole):
         self._n_loading = n
 
     def _load_rate(self) -> float:
-        """An even share of what all have together, up to its own link."""
+        """An even share of the common bandwidth, up to that of its link."""
         return min(self._speeds.load_alone, self._speeds.load_together / self._n_loading)
 
     def _go_back(self, image: Arrays, position: int) -> None:

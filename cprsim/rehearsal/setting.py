@@ -1,4 +1,4 @@
-"""From a scenario to what the runtime is set to, and to the failures that strike it."""
+"""Turn a scenario into settings of the runtime, and into its failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SMOKE_STRATEGIES = 2
 
 
 def smoke_overrides(scenario: Scenario) -> tuple[str, ...]:
-    """What makes of a scenario a rehearsal of a minute, as ``key=value``."""
+    """Overrides that make a scenario a rehearsal of a minute, as ``key=value``."""
     failures = scenario.failures
     counted = isinstance(failures, InjectedFailures) and failures.count is not None
     return SMOKE + (SMOKE_OF_INJECTED if counted else ())
@@ -41,7 +41,7 @@ def chosen_names(
 ) -> tuple[str, ...]:
     """Names of the strategies that are asked for, as text separated by commas; none: all.
 
-    Raises ParameterError for a name that stands there twice.
+    Raises ParameterError for a repeated name.
     """
     words = strategies.split(",") if isinstance(strategies, str) else strategies
     names = tuple(word.strip() for word in words if word.strip())
@@ -53,12 +53,12 @@ def chosen_names(
 
 
 def material_of(model: ProxyModel, n_trainers: int = 1) -> Material:
-    """What the processes of a rehearsal train."""
+    """The model and the clicks that the processes of a rehearsal train."""
     return Material(model.shape, model.train, model.plan, model.shards, n_trainers)
 
 
 def require_rehearsable(experiment: Experiment) -> None:
-    """Raise ParameterError, and say what to change, where real processes can't do a scenario."""
+    """Raise ParameterError, with the change to make, if real processes can't run a scenario."""
     for cannot, why in _refusals(experiment):
         if cannot:
             raise ParameterError(why)
@@ -113,7 +113,7 @@ def _refusals(experiment: Experiment) -> Iterator[tuple[object, str]]:
 
 
 def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) -> tuple[Policy, ...]:
-    """The strategies that are run; all that the scenario lists where none is named.
+    """The strategies to run; all strategies of the scenario if none is named.
 
     Raises ParameterError for one that is not listed, or that the runtime can't do.
     """
@@ -133,7 +133,7 @@ def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) ->
             )
         if policy.is_strategy and name in with_costs:
             raise ParameterError(
-                f"`{name}` has costs of its own; a rehearsal takes the section `costs`: put them "
+                f"`{name}` has its own costs; a rehearsal takes the section `costs`: put them "
                 "there, or leave it out"
             )
         if not can_rehearse(policy):
@@ -147,7 +147,7 @@ def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) ->
 
 
 def speeds_of(experiment: Experiment, material: Material) -> Speeds:
-    """What makes real saves, loads and recoveries take what the scenario says.
+    """Settings by which real saves, loads and recoveries take the times of the scenario.
 
     The shards of the stand-in are as small as they are; the throttles are set so that they take the
     scenario's times.
@@ -190,7 +190,7 @@ def _seconds(cost: Duration, key: str) -> float:
 
 
 def _repair_s(cluster: Cluster) -> float | None:
-    """Until a node that died is a spare again; None where one is always free."""
+    """Time until a node that died is a spare again [s]; None if a spare is always free."""
     if cluster.n_spares is None or cluster.repair is None:  # the scenario has both, or neither
         return None
     return _seconds(cluster.repair, "cluster.repair")
@@ -220,7 +220,7 @@ def kills_of(experiment: Experiment, trace: int, speeds: Speeds) -> tuple[tuple[
 def orders_of(
     experiment: Experiment, policy: Policy, material: Material, kills: tuple[Kill, ...] = ()
 ) -> Orders:
-    """What one run under a policy is to do."""
+    """Orders of one run under a policy."""
     useful_s, cluster = experiment.useful_h * SECONDS, experiment.cluster
     return Orders(
         name=policy.name,

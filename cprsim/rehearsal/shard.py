@@ -1,8 +1,8 @@
-"""The rows of one embedding server: read, updated, chosen for a save, taken back to one.
+"""The rows of one embedding server: read, updated, chosen for a save, restored from one.
 
 Optimiser and trackers are the kernel's own, row by row in the order of the batch, so that all
-shards together are bit by bit the kernel's table. What a tracker knows of a shard lives here and is
-lost with it, except where round robin and the sub-sample stand, which the job knows.
+shards together are bit by bit the kernel's table. A tracker's state of a shard is kept here and is
+lost with it, except the positions of round robin and the sub-sample, which the job knows.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ class Shard:
 
     @property
     def row_state(self) -> Array:
-        """What the optimiser keeps per row; (0,) where nothing."""
+        """Optimiser state per row; (0,) without one."""
         return self._optimizer.row_state
 
     def state(self) -> Arrays:
-        """What a whole save has of it."""
+        """Its content in a whole save."""
         return {"table": self.table, "row_state": self.row_state}
 
     def pull(self, rows: Array) -> Array:
@@ -135,7 +135,7 @@ class Shard:
         return {"rows": rows, "table": self.table[rows], "row_state": row_state}
 
     def commit(self) -> None:
-        """The save counts."""
+        """Commit the save."""
         if self._pending is not None:
             moved, table = self._pending
             self._pending = None
@@ -145,7 +145,7 @@ class Shard:
                 self._saved[moved] = table
 
     def abandon(self) -> None:
-        """It does not: its rows are unsaved again."""
+        """Abandon the save: its rows are unsaved again."""
         if self._pending is not None:
             self.changed[self._pending[0]] = 1
             self._pending = None
@@ -153,7 +153,7 @@ class Shard:
                 self._tracker.abandoned()
 
     def restore(self, image: Arrays) -> None:
-        """Go back to what was last saved; what the tracker knew is lost."""
+        """Restore the last save; the tracker's state is lost."""
         self._pending = None
         self.table[:] = image["table"]
         self.row_state[:] = image["row_state"]

@@ -26,7 +26,7 @@ class SpareNodes:
         self._given_at: dict[int, float] = {}
 
     def lose(self, slot: int, repaired_at: float) -> None:
-        """The node of a slot is broken, and a spare again at an instant of the monotonic clock."""
+        """Mark a slot's node as failed; it is a spare again at a time of the monotonic clock."""
         if isinf(self._n_free) or slot in self._vacant:
             return
         self._vacant[slot] = asyncio.Event()
@@ -34,13 +34,13 @@ class SpareNodes:
         asyncio.get_running_loop().call_later(delay_s, self._repaired)
 
     def ask(self, slot: int, at: float) -> None:
-        """A slot's loss is known at this instant: it waits for a node from now on."""
+        """Queue a slot for a node from this instant on, at which its loss is known."""
         if slot in self._vacant and slot not in self._queued:
             self._queued.append(slot)
         self._give(at)
 
     async def given(self, slot: int) -> float:
-        """Wait until a slot has a node; since when, -inf if it never had to ask."""
+        """Wait until a slot has a node; returns since when, -inf if it never had to ask."""
         if slot in self._vacant:
             await self._vacant[slot].wait()
         return self._given_at.get(slot, -inf)

@@ -1,14 +1,14 @@
 """Saves in files: written through a throttle, complete once renamed, valid once committed.
 
-    image-WHO            what was last saved of a shard (or of the layers), whole
-    part-WHO-ID          what a save wrote of it; counts where commit-ID is there
+    image-WHO            the last save of a shard (or of the layers), whole
+    part-WHO-ID          a save's part of it; counts where commit-ID exists
     commit-ID            all processes had written the save's parts
     *.unfinished         being written; its writer may be dead
 
-Every file ends in the SHA-256 of all before: what is torn is never loaded. After the commit each
-part is installed into its image by its server; what a dead server left is installed by its
-successor. Files are not flushed to the disk: processes die here, the machine does not. What does
-not count stays until the session's folder goes.
+Every file ends in the SHA-256 of all before: a torn file is never loaded. After the commit each
+part is installed into its image by its server; the parts of a dead server are installed by its
+successor. Files are not flushed to the disk: processes die here, the machine does not. Files that
+do not count stay until the session's folder is deleted.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class SaveFiles:
         return self.folder / f"commit-{number}"
 
     def commit(self, number: int) -> None:
-        """From now on the save counts."""
+        """Commit the save."""
         self._commit(number).touch()
 
     def install(self, who: str) -> None:
-        """Bring an image up to the last commit."""
+        """Update an image to the last commit."""
         parts = {path.name.rpartition("-")[2]: path for path in self.folder.glob(f"part-{who}-*")}
         for number in sorted(int(number) for number in parts if number.isdigit()):
             if self._commit(number).exists():
@@ -69,7 +69,7 @@ class SaveFiles:
 
 
 def chunk_bytes(n_bytes: int) -> int:
-    """Bytes of a piece of a transfer of so many."""
+    """Bytes of a piece of a transfer of `n_bytes`."""
     return max(1, min(MOST_CHUNK_BYTES, n_bytes // CHUNKS + 1))
 
 
@@ -88,7 +88,7 @@ def written(path: Path, arrays: Arrays) -> Iterator[int]:
 
 
 def write(path: Path, arrays: Arrays) -> None:
-    """All of a file at once."""
+    """Write a whole file in one call."""
     for _ in written(path, arrays):
         pass
 
@@ -118,7 +118,7 @@ def reading(path: Path, into: Arrays) -> Iterator[int]:
 
 
 def read(path: Path) -> Arrays:
-    """All of a file at once. Raises CheckpointError where it is torn or damaged."""
+    """Read a whole file in one call. Raises CheckpointError where it is torn or damaged."""
     into: Arrays = {}
     for _ in reading(path, into):
         pass

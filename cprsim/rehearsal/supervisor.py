@@ -1,7 +1,7 @@
 """One run: a job of real processes that trains, saves, is struck, notices, and recovers.
 
-The supervisor knows a failure only by heartbeats that stay away. It notes what happens with its
-instants (`RunFact`); `rehearsal.log` makes an event log of that.
+The supervisor learns of a failure only by missing heartbeats. It notes events with their instants
+(`RunFact`); `rehearsal.log` makes an event log of them.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ LOOK_S = 0.005  # between two checks of heartbeats, at least
 
 
 class RunError(WorkerError):
-    """A run can't go on: a process of it failed otherwise than as ordered."""
+    """A run can't continue: a process of it failed otherwise than as ordered."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FinishedRun:
-    """What a run did and left."""
+    """Results of a run."""
 
     orders: Orders
     facts: tuple[RunFact, ...]
@@ -88,7 +88,7 @@ class Supervisor:
     # ----------------------------------------------------------------- the run as a whole
 
     def run(self) -> FinishedRun:
-        """Run the job. Raises RunError where it can't go on; no process is left either way.
+        """Run the job. Raises RunError where it can't continue; no process is left either way.
 
         Ctrl-C ends all processes first, and is KeyboardInterrupt then.
         """
@@ -181,7 +181,7 @@ class Supervisor:
 
     @property
     def _end(self) -> int:
-        """Position at which the run is over."""
+        """Position at which the run ends."""
         until = self._orders.until
         return self._material.n_samples if until is None else until
 
@@ -194,7 +194,7 @@ class Supervisor:
             self._group.fork(1)
 
     async def _assign(self, slot: int) -> None:
-        """Give the process of a slot its role; nothing where it has it already."""
+        """Assign its role to the process of a slot, unless it has it already."""
         node, began = self._node[slot], monotonic()
         if node.assigned:
             return
@@ -237,7 +237,7 @@ class Supervisor:
             self._strike_slots(kill)
 
     def _strike_slots(self, kill: Kill) -> None:
-        """Strike, then note when: what others report from then on was begun before it."""
+        """Strike, then note the instant: later reports by others are of work begun before it."""
         nodes = {s: self._node[s] for s in kill.slots if s not in self._struck}
         alive = [s for s, node in nodes.items() if not (node.is_dead or node.given_up)]
         for slot in alive:
@@ -301,12 +301,12 @@ class Supervisor:
                 return
 
     async def _unless_noticed(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Whether something gets done; it is cancelled where a failure is noticed before."""
+        """Await work, which a noticed failure cancels; returns whether it was done."""
         await first_of(work, self._noticed.wait())
         return not self._newly
 
     def _beginning(self) -> list[int]:
-        """Slots that are noticed dead and whose recovery begins now."""
+        """Slots with a detected death whose recovery begins now."""
         newly = sorted(self._newly)
         self._newly.clear()
         self._noticed.clear()
@@ -328,7 +328,7 @@ class Supervisor:
                 await self._train()
 
     async def _train(self) -> None:
-        """Up to the next save, or to the end."""
+        """Train up to the next save, or to the end."""
         due = self._orders.due
         until = due[self._n_due].position if self._n_due < len(due) else self._end
         mark = self._frontier if self._position < self._frontier else None
@@ -368,7 +368,7 @@ class Supervisor:
             await self._unless_noticed(patient(self._register()))
 
     async def _all_back(self) -> None:
-        """Full recovery: all that are down are replaced, and all load the last save."""
+        """Full recovery: replace all slots that are down, and load the last save on all slots."""
         await self._halt()
         await self._replace(sorted(self._down))
         self._position = self._saves.newest.position
@@ -382,7 +382,7 @@ class Supervisor:
             self._note(FactKind.BACK, slot)
 
     async def _struck_back(self) -> None:
-        """Partial recovery: each failed process by itself, one beside the other."""
+        """Partial recovery: each failed process recovers by itself, in parallel."""
         halting = asyncio.create_task(self._halt())
         tasks: dict[int, asyncio.Task[None]] = {}
         try:
@@ -404,7 +404,7 @@ class Supervisor:
     async def _one_back(
         self, slot: int, halting: asyncio.Task[None], tasks: dict[int, asyncio.Task[None]]
     ) -> None:
-        """One slot; a trainer has the layers of another, or all goes back with it."""
+        """Recover one slot; a trainer gets another's layers, or the whole job rolls back."""
         await self._replace([slot])
         await asyncio.shield(halting)
         self._note(FactKind.LOADING, slot)
@@ -419,9 +419,9 @@ class Supervisor:
         self._note(FactKind.BACK, slot)
 
     async def _adopt(self, trainer: int) -> None:
-        """A trainer takes over the layers of one that has kept them, and lives until that is so.
+        """Have a trainer copy the layers of one that kept them; again if that one dies meanwhile.
 
-        Where there is none any more, all are about to go back: this is cut off then.
+        If no trainer has the layers, all are about to roll back, which cancels this.
         """
         while self._have_layers:
             source = self._node[min(self._have_layers)]
@@ -434,7 +434,7 @@ class Supervisor:
     async def _replace(self, slots: Sequence[int]) -> None:
         """Put spares into slots, which takes the configured time of the scheduler.
 
-        Who died at one instant is replaced at one instant.
+        Slots whose processes died at one instant are replaced at one instant.
         """
         given_at = await asyncio.gather(*map(self._staffed, slots))
         struck_together = {struck for slot in slots for struck in self._struck_with.get(slot, ())}
@@ -444,14 +444,14 @@ class Supervisor:
         await patient(asyncio.gather(*map(self._assign, slots)))
 
     async def _staffed(self, slot: int) -> float:
-        """A slot has a spare, and since when it was given to it."""
+        """Wait for a slot's spare; returns since when it has one."""
         at = await self._spares.given(slot)
         if self._node[slot].given_up:
             await self._reserve(slot)
         return at
 
     async def _load(self, slots: Sequence[int]) -> None:
-        """Have slots load the last save; servers that do so at once share the bandwidth."""
+        """Have slots load the last save; servers that load together share the bandwidth."""
         self._share(self._loading | (set(slots) & set(self._servers)))
         try:
             await asyncio.gather(*(self._loaded(slot, slot == slots[0]) for slot in slots))
@@ -459,7 +459,7 @@ class Supervisor:
             self._share(self._loading - set(slots))
 
     async def _loaded(self, slot: int, is_first: bool) -> None:
-        """One has loaded; beside the first, a server may die and come back by itself."""
+        """Wait until a slot has loaded; a server but the first may die and recover by itself."""
         node = self._node[slot]
         try:
             await node.ask("load", self._position)
@@ -468,7 +468,7 @@ class Supervisor:
         self._share(self._loading - {slot})
 
     def _share(self, loading: set[int]) -> None:
-        """Tell servers that load how many they are."""
+        """Tell the loading servers how many they are."""
         self._loading = loading
         for slot in loading:
             self._node[slot].send("sharing", len(loading))
@@ -487,7 +487,7 @@ class Supervisor:
         self._note(FactKind.STOOD)
 
     async def _halted(self, trainers: Sequence[JobProcess]) -> list[int]:
-        """Where those stand who live; a batch that one of them has counted counts for all."""
+        """Positions of the living; a batch that one of them has counted counts for all."""
         stands = await _of_the_living(trainers, "halt")
         undecided = [who for who, (_, has_all) in stands.items() if has_all is not None]
         decided = [position for position, has_all in stands.values() if has_all is None]
@@ -516,7 +516,7 @@ class Supervisor:
 async def _of_the_living(
     nodes: Sequence[JobProcess], kind: str, *args: Any
 ) -> dict[JobProcess, Any]:
-    """The answers of processes; none of those that die before they have answered."""
+    """Answers of processes, without those that die before they have answered."""
     living = [node for node in nodes if node.assigned and not node.given_up]
     asks = (node.ask(kind, *args) for node in living)
     results = zip(living, await asyncio.gather(*asks, return_exceptions=True), strict=True)

@@ -1,7 +1,7 @@
-"""Recovery systems of the catalogue that real processes can do: saves behind the job, and peers.
+"""Recovery systems that a rehearsal supports: background saves, and copies in peers' memory.
 
-The whole job goes back to the newest content that survives, from files or from the memory of the
-servers. What else a system may do (parts, replays, elastic work) has no process here.
+The whole job rolls back to the newest content that survives, in files or in the memory of the
+servers. Other parts of a system (parts, replays, elastic work) have no process here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STAGES = (StageKind.DETECT, StageKind.WAIT, StageKind.RESCHEDULE, StageKind.LOAD
 
 
 def can_rehearse(policy: Policy) -> bool:
-    """Whether the runtime does what a policy says."""
+    """Whether the runtime supports a policy."""
     return policy.on_failure in (ROLL_BACK, RELOAD) or (
         policy.elastic is None
         and policy.tax.compute == 0.0
@@ -48,7 +48,7 @@ def _takes_all_back(rule: Rule) -> bool:
 
 
 def _is_plain(policy: Policy, capture: Capture) -> bool:
-    """A whole save at intervals, in files or in the memory of servers that hold whole copies."""
+    """Whether a capture makes whole saves at intervals, in files or as whole copies on servers."""
     tier = policy.tier(capture.tier)
     place = tier.placement
     copies = isinstance(place, Ring) or (
@@ -66,7 +66,7 @@ def _is_plain(policy: Policy, capture: Capture) -> bool:
 
 
 def saves_behind(policy: Policy) -> tuple[SaveBehind, ...]:
-    """How the saves of each capture of a system go."""
+    """Settings of the background saves of each capture of a system."""
     return tuple(
         SaveBehind(
             stall_s=_seconds(capture.stall),
@@ -84,7 +84,7 @@ def _seconds(cost: Duration | None) -> float:
 
 
 def holders_of(policy: Policy, n_servers: int) -> tuple[tuple[int, ...], ...]:
-    """For each server those others that hold copies of its rows; nothing without copies."""
+    """For each server, the others that hold copies of its rows; empty without copies."""
     servers = range(n_servers)
     tiers = (policy.tier(capture.tier) for capture in policy.captures)
     place = next((tier.placement for tier in tiers if tier.medium is Medium.HOST), None)
@@ -98,7 +98,7 @@ def holders_of(policy: Policy, n_servers: int) -> tuple[tuple[int, ...], ...]:
 
 
 def fetch_s(policy: Policy) -> float:
-    """What a shard takes from a peer; 0 without peers."""
+    """Time in which a shard is loaded from a peer [s]; 0 without peers."""
     stages = (stage for rule in policy.rules for stage in rule.stages)
     loads = (one.cost for one in stages if one.kind is StageKind.LOAD and one.cost is not None)
     return _seconds(next(loads, None))

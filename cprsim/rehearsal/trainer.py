@@ -2,14 +2,14 @@
 
 A batch counts as done once its gradients exist. Each has a slot on an absolute schedule, so that
 lateness is caught up. A server that does not answer holds the trainer up until it is halted, which
-cancels the work wherever it waits; what was meant for a server that died meanwhile is dropped.
+cancels the work wherever it waits; messages for a server that died meanwhile are dropped.
 
 With others in step (`in_step`) it learns from its part of each batch; all update their layers
 alike, and each pushes the whole batch to its share of the servers.
 
     supervisor   registry (addresses);  run (until) -> position, when;  adopt (from a trainer)
                  halt -> position, or whether it has a whole batch that others may have counted
-                 settle -> position;  and what `WorkerRole` has
+                 settle -> position;  and the requests of `WorkerRole`
     trainers     part, whole;  layers -> layers
 """
 
@@ -84,7 +84,7 @@ class TrainerProcess(WorkerRole):
         self._exchange.connect([await connect(address) for address in peers])
 
     def do_timed(self) -> float:
-        """What a batch takes, unpaced."""
+        """Time of a batch, unpaced [s]."""
         return median(self._step_s) if self._step_s else 0.0
 
     def _content(self, ends_interval: bool, n_before: int) -> Arrays:
@@ -101,7 +101,7 @@ class TrainerProcess(WorkerRole):
         return self._state()
 
     async def do_adopt(self, peer: str, position: int) -> bool:
-        """Take over the layers of a trainer that has kept them; whether it lives."""
+        """Copy the layers of a trainer that has kept them; returns whether it lives."""
         try:
             self._go_back(await call(peer, "layers"), position)
         except ConnectionError:
@@ -135,7 +135,7 @@ class TrainerProcess(WorkerRole):
         return self.position, monotonic()
 
     async def do_halt(self) -> tuple[int, bool | None]:
-        """Stop, and say where; or whether one has all of a batch that others may have counted."""
+        """Stop; returns the position, or whether it has all of a batch that others may count."""
         if self._run is not None:
             await cancelled([self._run])
         if self._is_undecided:
@@ -143,7 +143,7 @@ class TrainerProcess(WorkerRole):
         return await self._stopped(), None
 
     async def do_settle(self, counts: bool) -> int:
-        """The batch in hand counts, or does not."""
+        """Count the batch in hand, or drop it."""
         self._is_undecided = False
         if counts:
             some = self._samples()
@@ -152,9 +152,9 @@ class TrainerProcess(WorkerRole):
         return await self._stopped()
 
     async def _stopped(self) -> int:
-        """The position, once all living servers have handled what was sent to them.
+        """The position, once all living servers have handled the messages sent to them.
 
-        Of trainers in step each sends its last batch to all: who shared in that may be dead.
+        A trainer in step sends its last batch to all servers: another one that had to may be dead.
         """
         await self._acknowledged()
         if self._material.n_trainers > 1 and self._last:
@@ -176,7 +176,7 @@ class TrainerProcess(WorkerRole):
         await asyncio.sleep(max(0.0, instant - monotonic()))
 
     def _samples(self) -> slice:
-        """Which clicks the batch at the position of the job has."""
+        """The clicks of the batch at the position of the job."""
         n = len(self._material.clicks)
         first = self.position % n
         return slice(first, min(first + self._material.plan.batch, n))
@@ -219,7 +219,7 @@ class TrainerProcess(WorkerRole):
     def _count(
         self, some: slice, by_server: Sequence[tuple[Array, Array]], gradients: Gradients
     ) -> None:
-        """The batch counts: the layers are updated, and the servers are to be."""
+        """Count the batch: update the layers, and prepare the updates of the servers."""
         before, plan = self.position, self._material.plan
         rate = self._schedule(plan.rate, before / self._material.n_samples)
         row_rate = self.optimizer.row_rate(rate)

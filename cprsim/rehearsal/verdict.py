@@ -1,8 +1,8 @@
-"""What a run is held to: its prediction, its replay, and the rule of when a machine was too busy.
+"""Judgement of a run: its prediction, its replay, and the rule for a machine that was too busy.
 
-- Predicted beside measured, part by part, by tolerances fixed here. A wrong model may have the
-  right total: the parts are what is judged.
-- The state that a run left beside the kernel's replay of its log, bit by bit.
+- Predicted and measured times are compared part by part, by tolerances fixed here. A wrong model
+  may have the right total: the parts are judged.
+- The state left by a run is compared with the kernel's replay of its log, bit by bit.
 - A run is not valid where its work drifted from its pace, where other guests of the host took
   processor time (steal, as Linux counts it), or where a living process was taken for dead.
 """
@@ -54,12 +54,12 @@ class ComparedQuantity:
 
     @property
     def error_fraction(self) -> float | None:
-        """Measured beside predicted; None where nothing was predicted."""
+        """Relative error of the prediction; None where nothing was predicted."""
         return self.measured / self.predicted - 1.0 if self.predicted else None
 
 
 def quantities(run: FoldedRun) -> dict[str, float]:
-    """What a run is judged by: seconds of each part and of all overhead, and PLS."""
+    """Judged quantities of a run: seconds of each part and of all overhead, and PLS."""
     parts = {part: _seconds(run, part) for part in run.costs.parts if part not in UNJUDGED}
     return parts | {OVERHEAD: overhead_s(run), PLS: run.pls}
 
@@ -67,7 +67,7 @@ def quantities(run: FoldedRun) -> dict[str, float]:
 def compared(
     predicted: Mapping[str, float], measured: Mapping[str, float]
 ) -> list[ComparedQuantity]:
-    """Quantities of a run beside each other; those that neither has are left out."""
+    """Predicted and measured quantities of a run in pairs, without those that are 0 in both."""
     return [
         ComparedQuantity(name, expected, seconds, _is_off(name, expected, seconds))
         for name, seconds in measured.items()
@@ -127,7 +127,7 @@ def _seconds(run: FoldedRun, part: str) -> float:
 
 
 def overhead_s(run: FoldedRun) -> float:
-    """Wall time beyond the useful work, without what the pace alone took."""
+    """Wall time beyond the useful work, without the time that the pace alone took."""
     costs = run.costs
     return float(costs.wall_h[0] - costs.useful_h[0]) * SECONDS - _seconds(run, "degraded")
 
@@ -137,7 +137,7 @@ def overhead_s(run: FoldedRun) -> float:
 
 @dataclass(frozen=True, slots=True)
 class MachineLoad:
-    """What may have kept a run from its pace."""
+    """Load of the machine that may have delayed a run."""
 
     drift_s: float  # wall time of work beyond what its pace gives it
     useful_s: float
@@ -147,7 +147,7 @@ class MachineLoad:
 
     @property
     def too_busy(self) -> str | None:
-        """Why the run is not valid, in a clause; None where it is."""
+        """Why the run is invalid, in a clause; None for a valid run."""
         most_s = max(LEAST_DRIFT_S, MOST_DRIFT * self.useful_s)
         if abs(self.drift_s) > most_s:
             return (
@@ -181,7 +181,7 @@ def steal_fraction(before: tuple[int, int], after: tuple[int, int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ReplayCheck:
-    """What a run left beside what the kernel makes of its log."""
+    """State and bytes of a run compared with the kernel's replay of its log."""
 
     equal_bits: bool
     bytes_saved: int
@@ -217,7 +217,7 @@ def check_replay(ran: FinishedRun, log: EventLog, material: Material) -> ReplayC
 
 
 def replay_going_back(log: EventLog, useful_h: float, trainer: ProxyTrainer) -> int:
-    """Train as the log says of a job whose saves overlap and that goes back as a whole.
+    """Replay the log of a job whose saves overlap and that rolls back as a whole.
 
     Returns the bytes that its saves wrote.
     """

@@ -24,11 +24,11 @@ Handler = Callable[[str, tuple[Any, ...], dict[str, Any]], Any]
 
 
 class Peer(asyncio.Protocol):
-    """The process at the other end of a connection; `handle` does what it asks for.
+    """The process at the other end of a connection; `handle` serves its requests.
 
-    What a handler returns, or the coroutine or task that it returns, answers the question; None
+    The result of a handler, or of the coroutine or task that it returns, answers the question; None
     does where it raises OSError. It is not answered where that is cancelled or needs a process that
-    has died: who asks finds out.
+    has died: the asker learns of the death itself.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Peer(asyncio.Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether the process has ended, or was never there."""
+        """Whether the process has ended, or was never connected."""
         return self._transport is None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -69,16 +69,16 @@ class Peer(asyncio.Protocol):
             self.take(*message)
 
     def take(self, number: int, kind: str, args: tuple[Any, ...], fields: dict[str, Any]) -> None:
-        """Take in a message."""
+        """Handle a message."""
         if kind != ANSWER:
-            assert self._handle is not None, f"nobody asks over this connection: {kind}"
+            assert self._handle is not None, f"this connection serves no requests: {kind}"
             handle = self._handle
             self._conclude(number, lambda: handle(kind, args, fields))
         elif (future := self._waiting.pop(number, None)) and not future.done():
             future.set_result(args[0])
 
     def _conclude(self, number: int, result: Callable[[], Any]) -> None:
-        """Answer with the result of a handler, now or once it is there."""
+        """Answer with the result of a handler, now or when it is available."""
         try:
             answer = result()
         except (asyncio.CancelledError, ConnectionError):
@@ -96,11 +96,11 @@ class Peer(asyncio.Protocol):
             self._write(number, ANSWER, answer)
 
     def send(self, kind: str, /, *args: Any, **fields: Any) -> None:
-        """Send a message; nothing happens where the process has ended."""
+        """Send a message; no effect if the process has ended."""
         self._write(0, kind, *args, **fields)
 
     def ask(self, kind: str, /, *args: Any, **fields: Any) -> asyncio.Future[Any]:
-        """Send a question; its answer. Raises ConnectionError where the process dies before."""
+        """Send a question and return its answer. Raises ConnectionError if the process dies."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if self.closed:
             _gone(future)
@@ -116,7 +116,7 @@ class Peer(asyncio.Protocol):
             self._transport.writelines([LENGTH.pack(len(frame)), frame])
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -130,7 +130,7 @@ def _gone(future: asyncio.Future[Any]) -> None:
 async def connect(
     address: str, handle: Handler | None = None, on_lost: Callable[[], None] | None = None
 ) -> Peer:
-    """Who listens at an address; a peer that is closed where nobody does."""
+    """Connect to the listener at an address; returns a closed peer if nothing listens."""
     peer = Peer(handle, on_lost)
     with suppress(OSError):
         await asyncio.get_running_loop().create_unix_connection(lambda: peer, address)
@@ -138,12 +138,12 @@ async def connect(
 
 
 async def listen(address: str, peer: Callable[[], Peer]) -> asyncio.Server:
-    """Be there for processes that connect."""
+    """Listen for processes that connect."""
     return await asyncio.get_running_loop().create_unix_server(peer, address)
 
 
 async def call(address: str, kind: str, *args: Any) -> Any:
-    """Ask who listens at an address, over a connection of its own."""
+    """Ask the listener at an address, over a new connection."""
     peer = await connect(address)
     try:
         return await peer.ask(kind, *args)
@@ -152,12 +152,12 @@ async def call(address: str, kind: str, *args: Any) -> Any:
 
 
 async def forever() -> Any:
-    """Wait until one is cancelled."""
+    """Wait until cancelled."""
     await asyncio.Event().wait()
 
 
 async def patient(answered: Awaitable[T]) -> T:
-    """An answer; who has died never gives one: it will be noticed, and ends the wait."""
+    """An answer; if its process dies, wait for the cancellation that follows the detection."""
     try:
         return await answered
     except ConnectionError:
@@ -171,7 +171,7 @@ async def answers(peers: Iterable[Peer], kind: str, *args: Any, **fields: Any) -
 
 
 async def cancelled(tasks: Iterable[asyncio.Future[Any]]) -> None:
-    """Cancel what is not done, and wait until it is."""
+    """Cancel the tasks that are not done, and wait for their end."""
     left = [task for task in tasks if not task.done()]
     for task in left:
         task.cancel()

@@ -46,7 +46,7 @@ class Worker:
         self.role: Any = None
 
     async def work(self, supervisor: str) -> None:
-        """Do what one is told, until the supervisor is gone."""
+        """Serve requests until the supervisor has ended."""
         asyncio.get_running_loop().set_exception_handler(self._report)
         server = await listen(address_of(supervisor, os.getpid()), lambda: Peer(self._handle))
         self.supervisor = await connect(supervisor, self._handle, lambda: os._exit(0))
@@ -61,7 +61,7 @@ class Worker:
         return getattr(who, f"do_{kind}")(*args, **fields)
 
     async def do_reserve(self, heartbeat_s: float) -> None:
-        """Send heartbeats from now on; instants that were missed are skipped."""
+        """Send heartbeats from now on; missed instants are skipped."""
         due_at = monotonic()
         while True:
             position = 0 if self.role is None else self.role.position
@@ -70,7 +70,7 @@ class Worker:
             await asyncio.sleep(due_at - monotonic())
 
     def do_assign(self, role: Callable[..., Any], **orders: Any) -> None:
-        """Take a role; nothing where a recovery was cut off that had asked before."""
+        """Take a role, unless a cut-off recovery assigned it before."""
         self.role = self.role or role(self, **orders)
 
     def _report(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
@@ -82,7 +82,7 @@ class Worker:
 
 
 def address_of(supervisor: str, pid: int) -> str:
-    """Where a process listens, in the folder where its supervisor does."""
+    """Socket of a process, in the folder of its supervisor's."""
     return str(Path(supervisor).parent / f"w{pid}.sock")
 
 

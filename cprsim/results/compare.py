@@ -51,7 +51,7 @@ def compare(a: Result, b: Result) -> pd.DataFrame:
 
 
 def independent_errors(a: Result, b: Result) -> list[str]:
-    """What is assumed of the errors of two curves in differences of losses; of one: nothing."""
+    """Note on differences between two curves, whose errors count as independent; else empty."""
     losing = [
         name
         for name, *samples in _in_both(a, b)

@@ -1,4 +1,4 @@
-"""What decides an answer, as records: inputs at other values, waits for spares."""
+"""Records of an answer's sensitivity: break-evens, assumptions, spares and limits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SpareNeed:
 
 @dataclass(frozen=True, slots=True)
 class HeldLimit:
-    """A limit of what may be lost, and the one bound that is compared with it."""
+    """A limit of a loss, and the upper bound that is compared with it."""
 
     quantity: str  # in words
     column: str  # of results that has it; `pls`, or that of a metric's loss
@@ -66,6 +66,6 @@ class HeldLimit:
 
     @property
     def cell(self) -> str:
-        """The bound beside the limit, marked where it lies over it."""
+        """The bound and the limit, marked if the bound exceeds it."""
         words = "limit" if self.bound <= self.most else "over"
         return f"{self.quantity} {self.bound:.3g} ({words} {self.most:g})"

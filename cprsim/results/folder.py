@@ -1,14 +1,14 @@
-"""Results folders: what they hold, whole or not there, and found again.
+"""Results folders: their files, written atomically, and found again.
 
-    <root>/<name>-<digest>/                 scenario.yaml, what the kind of result says, figures,
+    <root>/<name>-<digest>/                 scenario.yaml, files of the kind of result, figures,
                                             manifest.json
-    <root>/.<name>.<id>.unfinished/new/     what is being written; renamed, the folder is finished
-    <root>/.<name>.<id>.unfinished/lock     held while the writer lives; the kernel lets go when it
-                                            dies, and whoever gets the lock may delete the folder
+    <root>/.<name>.<id>.unfinished/new/     being written; renamed when the folder is finished
+    <root>/.<name>.<id>.unfinished/lock     held while the writer lives; the kernel releases it at
+                                            its death, and the next holder may delete the folder
 
 The manifest, written last, is the only file that knows times and hosts. It holds a digest of every
-other file, and one of itself, so that whatever was damaged is found. Digests are no signatures:
-whoever changes a folder on purpose can renew them.
+other file, and one of itself, to detect damage. Digests are no signatures: whoever changes a folder
+on purpose can renew them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class ResultTarget:
-    """The results folder that is to be made."""
+    """The results folder of a result that does not exist yet."""
 
     root: Path  # folder of the results folders; made where it is missing
     identity: Identity  # what decides the result, and with it the folder's name
@@ -66,17 +66,17 @@ class ResultTarget:
 
     @property
     def folder(self) -> Path:
-        """Where it stands once it is finished."""
+        """Path of the finished folder."""
         return self.root / self.identity.folder_name
 
     def with_about(self, **about: Any) -> ResultTarget:
-        """The same, of which the manifest says more."""
+        """A copy with more entries for the manifest."""
         return replace(self, about={**self.about, **about})
 
 
 @dataclass(frozen=True)
 class Kept(Generic[Made]):
-    """What a results folder holds, and how that came about."""
+    """Contents of a results folder, and whether they were found or made."""
 
     made: Made
     path: Path
@@ -85,7 +85,7 @@ class Kept(Generic[Made]):
     target: Any = None  # a temporary folder goes with it
 
     def about(self) -> dict[str, Any]:
-        """What an `Answer` knows of its folder."""
+        """Arguments of an `Answer` that describe its folder."""
         return {"folder": self.folder, "found_again": self.found_again, "holds": self}
 
 
@@ -100,14 +100,14 @@ def kept(
     identity: Identity | None = None,
     sole_writer: bool = False,
 ) -> Kept[Made]:
-    """What the results folder of a scenario holds; where there is none, it is made.
+    """Read the results folder of a scenario, or make it if there is no sound one.
 
     Parameters
     ----------
-    folder : of results folders; None: nothing is kept, and figures are drawn when asked for
-    read, make : what a finished folder holds; what is to be kept in `ResultTarget.folder`
+    folder : of results folders; None: a temporary one, and figures are drawn on demand
+    read, make : functions that read a finished folder, and that write `ResultTarget.folder`
     kind, replay, identity : see `cprsim.results.identity`
-    sole_writer : no other process may make the same at once
+    sole_writer : exclude other processes that make the same folder
     """
     root = Path(tempfile.mkdtemp(prefix="cprsim-") if folder is None else str(folder))
     about = {"seed": loaded.scenario.simulation.seed, "command": watch.command}
@@ -128,7 +128,7 @@ def finished_or_make(
     *,
     sole_writer: bool = False,
 ) -> tuple[Made, bool]:
-    """What a finished folder holds; where there is none, or it is damaged, it is made."""
+    """Read a finished folder, or make it if missing or damaged; returns whether it was found."""
     if folder.exists():
         wrong = damage(folder)
         if wrong is None:
@@ -182,7 +182,7 @@ def write_manifest(
 
 
 def seal(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write a manifest that lists the files of the folder; it appears at once, as a whole."""
+    """Write a manifest that lists the files of the folder, atomically."""
     files = {
         path.name: {"sha256": file_digest(path), "bytes": path.stat().st_size}
         for path in sorted(folder.iterdir())
@@ -193,12 +193,12 @@ def seal(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def results_in(folder: Path) -> list[Path]:
-    """The finished results folders within one, sorted."""
+    """The finished results folders within a folder, sorted."""
     return [path.parent for path in sorted(folder.glob(f"*/{MANIFEST}"))]
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a finished folder whose files are what it says."""
+    """The manifest of a finished folder, checked against the files."""
     path = folder / MANIFEST
     if not folder.is_dir():
         raise ResultError(f"{folder} is no folder")
@@ -220,7 +220,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _wrong_manifest(path: Path, manifest: Mapping[str, Any]) -> str:
-    """What is wrong with it; empty where its format is known and its digest holds."""
+    """Message for an unknown format or a wrong digest of the manifest; empty for a sound one."""
     number = manifest.get("format")
     if number != FORMAT:
         label = "no format" if number is None else f"format {one_line(str(number))}"
@@ -234,7 +234,7 @@ def _wrong_manifest(path: Path, manifest: Mapping[str, Any]) -> str:
 
 
 def _wrong_file(folder: Path, files: Mapping[str, Any]) -> str:
-    """The first file that is not as listed; empty where all are."""
+    """Message for the first file that differs from its entry; empty if all agree."""
     for name, entry in files.items():
         path, label = folder / name, one_line(name)
         if Path(name).name != name:
@@ -252,7 +252,7 @@ def _digest(manifest: Mapping[str, Any]) -> str:
 
 
 def damage(folder: Path) -> str | None:
-    """What is wrong with a results folder, None where it is sound."""
+    """Message for a damaged results folder, None for a sound one."""
     try:
         read_manifest(folder)
     except ResultError as error:
@@ -302,7 +302,7 @@ def read_record(kind: type[Made], path: Path, called: str, /, **fields: Any) -> 
 
 @contextmanager
 def readable(folder: Path, called: str) -> Iterator[None]:
-    """Whatever goes wrong within the block is a ResultError: the folder can't be read."""
+    """Turn every error of the block into a ResultError: the folder can't be read."""
     try:
         yield
     except (OSError, pa.ArrowException, *UNUSABLE) as error:
@@ -357,7 +357,7 @@ def spreadsheet_cell(cell: Any) -> Any:
 
 
 def require_writable(root: Path) -> None:
-    """Find out before the work whether its results can be kept. Raises ResultError."""
+    """Check before the work that its results can be written. Raises ResultError."""
     above = (root, *root.absolute().parents)
     existing = next(folder for folder in above if os.path.lexists(folder))
     if not existing.is_dir():
@@ -370,7 +370,7 @@ def require_writable(root: Path) -> None:
 def publishing(final: Path) -> Iterator[Path]:
     """A folder to write into; it becomes `final` when the block ends without an error.
 
-    Where a sound folder of that name has appeared meanwhile (the same command run twice at once),
+    If a sound folder of that name has appeared meanwhile (the same command run twice in parallel),
     that one stays; a damaged one is replaced.
     """
     with writes(final), _existing(final.parent):
@@ -396,7 +396,7 @@ def _put_in_place(new: Path, final: Path) -> None:
 
 @contextmanager
 def _existing(root: Path) -> Iterator[None]:
-    """A folder is there while the block lasts; folders made for it go again if they are empty."""
+    """Create a folder for the block; at its end delete the created folders that are empty."""
     created = [folder for folder in (root, *root.parents) if not folder.exists()]
     try:
         with writes(f"to {root}"):
@@ -410,7 +410,7 @@ def _existing(root: Path) -> Iterator[None]:
 
 @contextmanager
 def sole(final: Path) -> Iterator[None]:
-    """While the block lasts, no other process works on what is to become `final`."""
+    """Exclude other processes that make `final` during the block."""
     path = final.parent / f".{final.name}.lock"
     with _existing(final.parent):
         with writes(f"to {final.parent}"):
@@ -420,7 +420,7 @@ def sole(final: Path) -> Iterator[None]:
                 holder = path.read_text("ascii") or "unknown"
                 raise ResultError(
                     f"{final} is being made by another process (number {holder}): wait for it, or "
-                    "stop it and run this again; what it has finished is kept"
+                    "stop it and run this again; its finished part is kept"
                 ) from None
         try:
             os.ftruncate(lock, 0)
@@ -433,9 +433,9 @@ def sole(final: Path) -> Iterator[None]:
 
 @contextmanager
 def workshop(final: Path) -> Iterator[Path]:
-    """A folder beside `final` for what is not finished: gone with the block, or with the process.
+    """A temporary folder next to `final`, deleted at the end of the block.
 
-    Where the process is killed, `remove_leftovers` deletes it.
+    If the process is killed, `remove_leftovers` deletes it.
     """
     while True:
         folder = final.parent / f".{final.name}.{secrets.token_hex(4)}{UNFINISHED}"
@@ -451,7 +451,7 @@ def workshop(final: Path) -> Iterator[Path]:
 
 
 def _lock(path: Path, how: int = 0) -> int:
-    """The descriptor that holds the lock of a file; the kernel lets go of it when we die.
+    """The descriptor that holds the lock of a file; the kernel releases it when the process dies.
 
     Raises BlockingIOError where another process holds it and `how` says not to wait, and OSError
     where somebody has put a link to another file there.
@@ -474,7 +474,7 @@ def _lock(path: Path, how: int = 0) -> int:
 
 
 def remove_leftovers(root: Path) -> list[Path]:
-    """Delete what killed runs left in `root`; what a living process writes stays."""
+    """Delete the unfinished folders of killed processes in `root`, not those of living ones."""
     removed = []
     for folder in root.glob(f".*{UNFINISHED}"):
         with suppress(OSError):  # gone meanwhile, or not ours to touch

@@ -1,4 +1,4 @@
-"""What makes two results the same: scenario, inputs and source; and what went into one, by key."""
+"""Identity of a result: a digest of scenario, inputs and source; and the inputs, by key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ N_DIGITS = 10  # of the digest in a folder's name
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Everything that decides the bytes of a result."""
+    """All inputs that decide the bytes of a result."""
 
     name: str
     scenario_yaml: str  # resolved: seed, replications and overrides inside
@@ -33,7 +33,7 @@ class Identity:
 
     @property
     def digest(self) -> str:
-        """Hexadecimal digest of all that decides the result."""
+        """Hexadecimal digest of scenario, inputs, source and replayed replication."""
         return digest_by_this_source(
             scenario=self.scenario_yaml, inputs=sorted(self.inputs.values()), replay=self.replay
         )
@@ -46,7 +46,7 @@ class Identity:
 
 
 def identity_of(loaded: LoadedScenario, kind: str = "", replay: int | None = None) -> Identity:
-    """What decides the result that a command makes of a scenario."""
+    """Identity of the result that a command makes of a scenario."""
     name, of_curve = loaded.scenario.name, {}
     if loaded.scenario.may_have_a_curve and (curve := curve_path(loaded)) is not None:
         of_curve = {f"curve {curve.name}": file_digest(curve)} | other_inputs(loaded)
@@ -67,7 +67,7 @@ def safe_name(name: str) -> str:
 
 
 def digest_by_this_source(**parts: Any) -> str:
-    """Digest of what decides some numbers, and of the program that computes them."""
+    """Digest of the inputs of some numbers, and of the program that computes them."""
     return digest_of({**parts, "version": __version__, "source": source_digest()})
 
 
@@ -78,7 +78,7 @@ def trace_digest(loaded: LoadedScenario) -> dict[str, str]:
 
 
 def failures_digest(loaded: LoadedScenario) -> str:
-    """Digest of what decides which failures replication i meets; equal digests, equal failures."""
+    """Digest of the inputs of the failures; equal digests mean equal failures per replication."""
     scenario, of_scope = loaded.scenario, {"name", "share", "reach", "failures"}
     return digest_of(
         {

@@ -1,4 +1,4 @@
-"""How much accuracy a user is willing to lose, and how a candidate is held to it."""
+"""The user's limits on the loss of accuracy, and the bounds that are compared with them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLS = Metric("pls")  # portion of lost samples: limited as published, without a 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most that may be lost, and how surely."""
+    """The largest loss that is allowed, and the confidence that it holds."""
 
     quantity: Annotated[Metric, Stored(str, Metric)]  # the loss in a metric of the curve, or PLS
     most: float  # the limit, not negative, in what the quantity is counted in
@@ -48,12 +48,12 @@ class Limit:
 
     @property
     def words(self) -> str:
-        """What is limited, in words."""
+        """Name of the limited quantity."""
         return "PLS" if self.metric is None else self.metric.loss_label
 
     @property
     def bound_words(self) -> str:
-        """What the bound is, in words."""
+        """Name of the bound, with its confidence."""
         return f"{100 * self.confidence:g} % upper bound"
 
     def held(self, mean: float, bound: float) -> HeldLimit:
@@ -69,12 +69,12 @@ class Limit:
 
 
 def quantile_loss(lost: Prediction, risk: float) -> MeanLoss:
-    """The loss that a share `risk` of single jobs stays below, and how well it is known.
+    """The loss that a share `risk` of single jobs stays below, with its standard error.
 
     The sample's quantile. Its standard error by simulation is half the distance between the order
     statistics one binomial standard deviation to either side (Woodruff 1952); the curve's is that
-    of the job which is the quantile. Of the jobs nothing varies but their failures: what the same
-    failures do from one training run to the next is not in it.
+    of the job at the quantile. Jobs differ by their failures only: the variation between training
+    runs with equal failures is not included.
     """
     n = len(lost.loss)
     if n < 2:
@@ -92,7 +92,7 @@ def quantile_loss(lost: Prediction, risk: float) -> MeanLoss:
 
 
 def pls_alone(pls: Floats) -> Prediction:
-    """PLS as what is lost: nothing was measured for it, so nothing is unsure but the failures."""
+    """PLS as a loss without a standard error: only the failures make it vary."""
     return Prediction(pls, np.zeros(len(pls)), np.zeros(len(pls), dtype=bool), inf)
 
 
@@ -105,7 +105,7 @@ HOW = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
 
 
 def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
-    """The limit that the section `accuracy` names; None where it names none.
+    """The limit in the section `accuracy`; None if it has none.
 
     Raises ScenarioError where it names several, or, if it has to be priced, one that no curve does.
     """

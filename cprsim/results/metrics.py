@@ -1,4 +1,4 @@
-"""What is measured of a replication, and means with intervals over replications.
+"""Metrics of a replication, and means with intervals over replications.
 
 The one place that defines the metrics; docs/concepts.md has the formula of each. A metric is a
 column computed from the columns of the replication rows, so that it can be recomputed from any
@@ -43,7 +43,7 @@ BESIDE = (
     "failures", "saves", "pls", "pls_net", *PRICED, "ettr", "ettr_paid", "overhead_h",
     "overhead_node_h", "wall_h",
 )  # fmt: skip
-"""Metrics beside the overhead and its parts, in the order of files and JSON objects."""
+"""Metrics other than the overhead and its parts, in the order of files and JSON objects."""
 
 OVERHEAD = "overhead_fraction"
 METRICS = (OVERHEAD, *IN_TABLES, *BESIDE)
@@ -109,7 +109,7 @@ class Sample:
         return row
 
     def mean(self, metric: str) -> float:
-        """Of a metric; NaN where there are replications that did not finish."""
+        """Mean of a metric; NaN if a replication did not finish."""
         return float(self.value(metric).mean()) if self.finished.all() else np.nan
 
     def measured(self, loss: str) -> list[Error]:
@@ -119,12 +119,12 @@ class Sample:
 
     @property
     def responses(self) -> list[str]:
-        """The response of each strategy that is in it."""
+        """The responses of the strategies in this sample."""
         return [response for response, _ in self.of_curve]
 
 
 def sample_of(columns: Columns, n_nodes: int, parts: Iterable[str] | None = None) -> Sample:
-    """What is measured of the replication rows of one strategy; parts that they lack are 0."""
+    """Metrics of the replication rows of one strategy; missing parts of overhead are 0."""
     metrics = _measured(columns, n_nodes, parts_of(columns) if parts is None else parts)
     values = np.empty((len(metrics), len(columns["finished"])))
     for row, metric in zip(values, metrics.values(), strict=True):
@@ -144,7 +144,7 @@ def sample_of(columns: Columns, n_nodes: int, parts: Iterable[str] | None = None
 
 
 def _first(column: Any) -> Any:
-    """What is equal in all rows: of a column, or the scalar that stands for one."""
+    """The common value of a column with equal values, or the scalar given instead of a column."""
     return np.atleast_1d(column)[0]
 
 
@@ -259,7 +259,7 @@ def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
 
 
 def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> pd.DataFrame:
-    """What each strategy costs more than `baseline`, paired by replication.
+    """Cost of each strategy minus that of `baseline`, paired by replication.
 
     All strategies of a result meet the same failures, so the differences of the replications vary
     less than the replications themselves. Tidy frame as that of `summarise`; NaN where one of the

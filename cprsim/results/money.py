@@ -1,4 +1,4 @@
-"""What one job comes to in money, part by part, at the prices of the scenario in its folder."""
+"""Cost of one job in money, part by part, at the prices of the scenario in its folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ AUC_LOSS = "auc_loss"
 
 @dataclass(frozen=True, slots=True)
 class JobUse:
-    """What one job uses on average."""
+    """Mean use of resources by one job."""
 
     useful_h: float
     overhead: Mapping[str, float]  # hours beside the useful ones, by part
@@ -53,18 +53,18 @@ class JobUse:
 
 @dataclass(frozen=True, slots=True)
 class Billed:
-    """What a strategy costs: one job, and a month, 730.5 h of useful work, with its energy."""
+    """Cost of a strategy: one job, and a month, 730.5 h of useful work, with its energy."""
 
     job: Bill
     month: Bill
-    energy_kwh: float | None  # a month; None: nobody said what a node draws
+    energy_kwh: float | None  # a month; None: the power of a node is not given
     carbon_kg: float | None
-    is_unpriced: bool = False  # it loses accuracy, and nothing says how much that comes to
+    is_unpriced: bool = False  # it loses accuracy at an unknown price
 
 
 @dataclass(frozen=True, slots=True)
 class JobPrices:
-    """Prices, and what they are paid for: nodes by role, and the bytes of a save."""
+    """Prices, the nodes by role, and the bytes of a save."""
 
     prices: Prices
     nodes: Mapping[str, int]
@@ -72,12 +72,12 @@ class JobPrices:
 
     @property
     def currency(self) -> str:
-        """The label of the amounts, in words where there is none."""
+        """Label of the amounts; in words if the prices have no label."""
         return self.prices.label or "units of the prices"
 
     @property
     def spare_node_hour(self) -> float:
-        """Of a spare: its own price, else the mean of the job's nodes."""
+        """Price of a spare: its own, else the mean of the job's nodes."""
         own = self.prices.node_hour.get(SPARE)
         return mean_node_hour(self.prices, self.nodes) if own is None else float(own)
 
@@ -125,7 +125,7 @@ def usage_of(
 
 
 def mean_contents(policy: Policy, useful_h: float, n_saves: float) -> float:
-    """Contents that the storage keeps, on average over the job: the nth is there from save n on.
+    """Mean number of saves in storage over the job: the nth place is filled from save n on.
 
     The first counts from the start of the job.
     """
@@ -168,7 +168,7 @@ def state_bytes_of(cluster: ClusterSection) -> float:
 
 
 def use_of(useful_h: float, summary: Mapping[str, Estimate]) -> JobUse | None:
-    """What a job uses by the means of a summary; None where not all jobs finish."""
+    """Resources that a job uses, from the means of a summary; None if a job does not finish."""
     if "overhead_fraction" not in summary or isnan(summary["overhead_fraction"].mean):
         return None
     shares = {part: summary[part].mean for part in parts_among(summary)}
@@ -178,7 +178,7 @@ def use_of(useful_h: float, summary: Mapping[str, Estimate]) -> JobUse | None:
 
 
 def at_overhead(use: JobUse, share: float) -> JobUse:
-    """The same at another overhead, as a share of useful time, whose parts are not told apart."""
+    """The same job with another overhead, a share of useful time, as a single part."""
     return replace(use, overhead={OVERHEAD: share * use.useful_h})
 
 
@@ -187,19 +187,19 @@ Bills = Mapping[str, Billed]  # by strategy
 
 
 def bills_of(prices: JobPrices | None, used: Used) -> Bills:
-    """What each strategy costs; none where nothing has a price."""
+    """Bill of each strategy; empty without prices."""
     return {} if prices is None else {name: prices.billed(*of) for name, of in used.items()}
 
 
 def bills_in(result: Result) -> Bills:
-    """The same of a result, by the prices of its folder, for strategies under which all finish."""
+    """Bills of a result, at the prices of its folder, for strategies under which all finish."""
     prices, spreads = prices_in(result.path), result.spreads()
     used = [(policy, use_of(result.useful_h, spreads[policy.name])) for policy in result.policies]
     return bills_of(prices, {policy.name: (policy, use) for policy, use in used if use})
 
 
 def summed(bills: Sequence[Billed], useful_h: Sequence[float]) -> Billed:
-    """What several jobs cost together, and 730.5 h of their useful work."""
+    """Total cost of several jobs, and of 730.5 h of their useful work."""
     parts = dict.fromkeys(part for billed in bills for part in billed.job.cents)
     cents = {part: sum(billed.job.cents.get(part, 0) for billed in bills) for part in parts}
     per_month = HOURS_PER_MONTH / sum(useful_h)
@@ -223,7 +223,7 @@ def _weighted(values: Sequence[float | None], shares: Sequence[float]) -> float 
 
 
 def comparable(bills: Bills) -> Bills:
-    """Those that lose nothing without a price, where there are any: it can't be weighed."""
+    """Strategies without an unpriced loss, if there are any; others can't be compared."""
     return {name: billed for name, billed in bills.items() if not billed.is_unpriced} or bills
 
 

@@ -1,4 +1,4 @@
-"""An experiment in, costs and losses of every strategy out: all on the same failures."""
+"""Simulate an experiment: costs and losses of every strategy, all on the same failures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MARGIN = 1.02  # of the replications that it should take, so that few looks are 
 
 @dataclass(frozen=True, slots=True)
 class StrategyOutcome:
-    """What one strategy cost."""
+    """Results of one strategy."""
 
     policy: Policy
     costs: CostBreakdown
@@ -54,7 +54,7 @@ class StrategyOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What failures cost the job under each strategy."""
+    """Cost of failures for the job under each strategy."""
 
     useful_h: float
     cluster: Cluster
@@ -95,9 +95,9 @@ def simulate(
 ) -> Outcome:
     """Simulate all replications under all strategies.
 
-    Replication i meets the same failures under every strategy. Where a precision is asked for,
-    replications are added until the 95 % interval of every strategy's mean overhead is that narrow.
-    Without their losses they take less time.
+    Replication i meets the same failures under every strategy. If a precision is requested,
+    replications are added until every strategy's 95 % interval of the mean overhead reaches it.
+    Without the single losses it takes less time.
     """
     simulated, same = _different(experiment)
     rows_of: list[list[Rows]] = [[] for _ in simulated.policies]
@@ -116,7 +116,7 @@ def simulate(
 
 
 def _different(experiment: Experiment) -> tuple[Experiment, list[int]]:
-    """The experiment with each of its policies once, and where among them each stands."""
+    """The experiment with each of its policies once, and the index of each policy among them."""
     first: dict[Policy, int] = {}
     same = [first.setdefault(policy.as_simulated, len(first)) for policy in experiment.policies]
     policies = tuple(experiment.policies[same.index(place)] for place in range(len(first)))
@@ -131,9 +131,9 @@ def _batches(
 ) -> Iterator[tuple[Batch, int, int]]:
     """Simulate block after block until there are enough replications.
 
-    The next replications, how many are done with them, and how many are wanted as far as they tell.
-    The first look at them is early, to see whether jobs finish at all. A precision is looked at
-    where it should be reached; no more than `MOST_GROWTH` times what is there, which tells it.
+    Yields a batch, the number of replications done, and the number that they show to be necessary.
+    An early first check finds out whether jobs finish. The precision is checked when it should be
+    reached, and at the latest after `MOST_GROWTH` times the replications done.
     """
     jobs: list[SimulatedJob | None] = [*map(experiment.simulated_job, experiment.policies)]
     finished, walls_h = [False] * len(jobs), [list[Floats]() for _ in jobs]
@@ -160,7 +160,7 @@ def _batches(
 
 
 def _next_look(experiment: Experiment, n_done: int, n_wanted: int) -> int:
-    """How many replications to have before the next look at them."""
+    """Number of replications at which the precision is checked next."""
     if n_done < FIRST_LOOK:
         return min(FIRST_LOOK, n_wanted)
     if experiment.simulation.replications is not None:
@@ -172,7 +172,7 @@ def _next_look(experiment: Experiment, n_done: int, n_wanted: int) -> int:
 def _n_wanted(
     experiment: Experiment, n_done: int, n_wanted: int, walls_h: Sequence[Sequence[Floats]]
 ) -> int:
-    """How many replications there have to be, going by those of each strategy so far."""
+    """Number of replications needed, by those of each strategy so far."""
     if experiment.simulation.precision_fraction is None or n_done < STEP:
         return n_wanted
     excess = 0.0  # of the widest interval
@@ -189,7 +189,7 @@ def _parts(
     experiment: Experiment, block: Block, replications: range,
     jobs: Sequence[SimulatedJob | None], keep_losses: bool,
 ) -> Iterator[tuple[int, Batch]]:  # fmt: skip
-    """What some replications of a block cost, in parts where not all fit in memory, and their ends.
+    """Costs of some replications of a block, in parts that fit in memory, and the parts' ends.
 
     A part draws its failures alone.
     """
@@ -218,13 +218,13 @@ def _parts(
 
 
 def compile_first(experiment: Experiment) -> None:
-    """Compile the simulation here, so that no worker has to."""
+    """Compile the simulation in this process, so that no worker has to."""
     block = next(blocks_of(experiment, range(1)))
     block.run(experiment.simulated_job(experiment.policies[0]), range(1), keep_losses=False)
 
 
 def _n_at_most(experiment: Experiment) -> int:
-    """How many replications an experiment can come to."""
+    """Largest number of replications of an experiment."""
     simulation = experiment.simulation
     return simulation.replications or simulation.at_most or 0
 
@@ -242,7 +242,7 @@ def replay(experiment: Experiment, replication: int, *, whole: bool = True) -> d
 
 
 def outcome_of_one(experiment: Experiment, replication: int) -> Outcome:
-    """What one replication costs under each strategy; draws its block alone."""
+    """Costs of one replication under each strategy; draws its block alone."""
     block = _block_of_one(experiment, replication)
     jobs = map(experiment.simulated_job, experiment.policies)
     return _outcome(experiment, [[block.run(job, range(1))] for job in jobs])
@@ -277,7 +277,7 @@ def _drawn(experiment: Experiment, replications: range) -> Iterator[BlockFailure
 
 
 def _require_room(n: int, row_bytes: float) -> None:
-    """Refuse more replications than there is room for the results of."""
+    """Raise BudgetError for more replications than memory can hold the results of."""
     fit = f"--replications {int(min(ROWS_SHARE * memory_bytes() / row_bytes, n))} would fit"
     require_room(n * row_bytes, f"the results of {n:,} replications", fit, share=ROWS_SHARE)
 

@@ -1,7 +1,7 @@
 """Records of the pipeline as tables: one row per replication, loss or event.
 
-What the staleness curve says of a replication stands in its row. A curve errs alike in all, so that
-its standard error stays beside each loss and is not averaged away with them.
+The row of a replication includes its loss by the staleness curve. The curve's error is common to
+all rows, so each loss keeps its standard error, which averaging does not reduce.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def _one_table(columns: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def columns_of(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Any]:
-    """The replication rows of one strategy, as columns; what is equal in all is a scalar.
+    """The replication rows of one strategy, as columns; a value equal in all is a scalar.
 
-    Where losses were not kept nothing is known of accuracy.
+    Without the single losses there are no columns of accuracy.
     """
     costs, losses, useful_h = strategy.costs, strategy.losses, outcome.useful_h
     if strategy.stale_h is None:

@@ -1,4 +1,4 @@
-"""The results folder of a run: its tables, its figures, and what a reader needs to know of them."""
+"""The results folder of a run: its tables and figures, and the notes needed to read them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Price:
 
 
 def price_of(loaded: LoadedScenario) -> Price | None:
-    """Of a node-hour, the mean over the job's nodes; None where the scenario has none."""
+    """Price of a node-hour, the mean over the job's nodes; None if the scenario has none."""
     prices = loaded.scenario.prices
     if prices is None or not prices.node_hour:
         return None
@@ -92,7 +92,7 @@ class CurveUsed:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """A results folder in memory; `job.json` holds what is no table.
+    """A results folder in memory; `job.json` holds the fields that are no tables.
 
     Columns: docs/concepts.md. `replications`: cprsim.results.rows.replication_rows; `losses`:
     loss_rows; `timeline`: timeline_rows, of the one replication `timeline_replication`.
@@ -128,7 +128,7 @@ class Result:
 
     @property
     def cheapest(self) -> Policy | None:
-        """What `cheapest_of` takes."""
+        """Arguments of `cheapest_of`."""
         return cheapest_of(self.policies, self.spreads(), self.useful_h)
 
     def spreads(self) -> dict[str, dict[str, Estimate]]:
@@ -137,17 +137,17 @@ class Result:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts of overhead that were told apart, in the order of tables."""
+        """The parts of overhead in the summary, in the order of tables."""
         return parts_among(self.summary["quantity"])
 
 
 def cheapest_of(
     policies: Sequence[Policy], spreads: Mapping[str, Mapping[str, Estimate]], useful_h: float
 ) -> Policy | None:
-    """The policy of the least overhead, of those under which all jobs finish; None: there is none.
+    """The policy of least overhead among those under which all jobs finish; None without one.
 
-    One that never saves only where saving costs more than `WORTH_NO_SAVES`: what hardly ever
-    happens is in few replications.
+    A policy without saves has to be better by `WORTH_NO_SAVES`: few replications contain the rare
+    failures that make it expensive.
     """
 
     def cost(policy: Policy) -> float:
@@ -287,7 +287,7 @@ def worth_seeing(result: Result) -> dict[str, int]:
     }
 
 
-# -------------------------------------------------------------- what costs more than one may think
+# ------------------------------------------------------------------- warnings of unexpected costs
 
 
 WRITTEN = 0.01  # relative: by so much a save may be shorter than its writing, for rounding
@@ -295,7 +295,7 @@ MOST_ON_A_NODE = 2.5e12  # bytes: more than the GPUs of a node hold
 
 
 def warnings_of(experiment: Experiment, section: ClusterSection | None = None) -> tuple[str, ...]:
-    """A sentence for each tier to which a save goes on for longer than until the next."""
+    """Warnings of large states, of saves faster than storage, and of saves that overlap."""
     warnings = [] if section is None else list(_more_than_a_node_holds(section))
     warnings += _shorter_than_its_writing(experiment)
     for policy in experiment.policies:
@@ -324,7 +324,7 @@ def _shorter_than_its_writing(experiment: Experiment) -> Iterator[str]:
 
 
 def _longer_than_intervals(policy: Policy, useful_h: float) -> Iterator[str]:
-    """By the means of what varies."""
+    """Warn of saves that last longer than their interval in the background, by mean times."""
     for capture in policy.captures:
         if capture.every_h is None or capture.background is None:
             continue
@@ -335,13 +335,13 @@ def _longer_than_intervals(policy: Policy, useful_h: float) -> Iterator[str]:
         if policy.is_strategy:
             behind = hours(capture.parts * behind_h)
             yield (
-                f"{policy.name}: a save goes on in the background for {behind}, longer than the "
+                f"{policy.name}: a save runs in the background for {behind}, longer than the "
                 f"interval of {hours(policy.interval_h)}: each save waits for the one before it, "
                 f"and the job with it. Take an interval of at least {behind}."
             )
         else:
             yield (
-                f"{policy.name}: a save to `{capture.tier}` goes on in the background for "
+                f"{policy.name}: a save to `{capture.tier}` runs in the background for "
                 f"{hours(behind_h)}, longer than the {hours(most_h)} in which the next is due "
                 f"with {capture.in_flight} in flight: saves wait for those before them, and the "
                 "job with them."

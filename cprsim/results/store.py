@@ -1,11 +1,11 @@
 """Finished work that outlives its process: a store of points, and a journal.
 
     <results>/points/<2 digits>/<digest>.json    {"sha256": of the body, "body": the numbers}
-    <results>/points/.sweep.<id>.unfinished/     what a living sweep is writing
+    <results>/points/.sweep.<id>.unfinished/     temporary files of a running sweep
 
-Sweeps and fleets share the store: a point is addressed by what decides its numbers, not by who
-asked for it. Its file appears at once and is not flushed to the disk: what a power cut damages is
-computed anew. A journal has a line of JSON per record, on the disk before anybody hears of it.
+Sweeps and fleets share the store: the address of a point is the digest of its inputs. The file of a
+point is written atomically and not flushed to the disk: one that a power cut damages is computed
+again. A journal has a line of JSON per record, which is flushed before it is reported as finished.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 
 class Task(NamedTuple):
-    """Some points for one worker: how errors call them, their digests, and what is computed of."""
+    """Points for one worker: their name in errors, their digests, and the worker's argument."""
 
     name: str
     digests: Sequence[str]
@@ -52,7 +52,7 @@ class PointStore:
         return self.root / "points"
 
     def path(self, digest: str) -> Path:
-        """Where a point is, or will be."""
+        """Path of a point's file."""
         return self.folder / digest[:2] / f"{digest}.json"
 
     def get(self, digest: str) -> Body | None:
@@ -72,7 +72,7 @@ class PointStore:
         return None
 
     def put(self, digest: str, body: Body, desk: Path) -> None:
-        """Keep a finished point, by a draft on the desk: after this it is there, whole."""
+        """Store a finished point atomically, by a draft in the folder `desk`."""
         draft, path = desk / digest, self.path(digest)
         stored = {"sha256": digest_of(body), "body": body}
         draft.write_text(json.dumps(stored, allow_nan=False), "utf-8")
@@ -80,7 +80,7 @@ class PointStore:
         os.replace(draft, path)
 
     def finished(self, points: Sequence[Any]) -> str:
-        """How many points are finished, in a clause."""
+        """Number of finished points, in a clause."""
         digests = {point.digest for point in points}
         n = sum(self.path(digest).is_file() for digest in digests)
         return f"{n:,} of {count(len(digests), 'point')} are finished and kept in {self.folder}"
@@ -93,9 +93,9 @@ class PointStore:
         workers: Workers,
         on_progress: Progress | None = None,
     ) -> tuple[list[Body], int]:
-        """The numbers of all points, in their order, and how many were computed and put here.
+        """The numbers of all points, in their order, and how many of them were computed and stored.
 
-        A point has a `digest` of what decides its numbers.
+        A point has a `digest` of its inputs.
         """
         bodies: dict[str, Body | None] = {point.digest: self.get(point.digest) for point in points}
         missing = list({p.digest: p for p in points if bodies[p.digest] is None}.values())
@@ -111,7 +111,7 @@ class PointStore:
                 n_kept = len(bodies) - len(missing) + n_done
                 raise type(error)(
                     f"{error}; {n_kept} of {count(len(bodies), 'point')} are finished and kept: "
-                    "the same command goes on from there"
+                    "the same command continues from there"
                 ) from error
         return [found for point in points if (found := bodies[point.digest]) is not None], n_done
 
@@ -146,7 +146,7 @@ def _checked(source: str, compute: Callable[[Any], Sequence[Body]], work: Any) -
 def append_to_journal(path: Path, record: Mapping[str, Any]) -> None:
     """Write a record; when this returns, it survives the process and the machine.
 
-    One process at a time writes to a journal. What a killed one left of a line is cut off.
+    One process at a time writes to a journal. An incomplete line of a killed process is cut off.
     """
     line = json.dumps(record, allow_nan=False).encode() + b"\n"
     with writes(path):

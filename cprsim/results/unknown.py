@@ -1,7 +1,7 @@
-"""What a choice costs with an input at other values: what would reverse it, what moves it most.
+"""Sensitivity of a choice to its inputs: values that reverse it, and the most decisive input.
 
-Inputs that are said to be unknown have break-evens: the value where another option is the cheapest.
-Of those that are marked as assumed or recalled, the decisive one is named. All values are
+Inputs that the scenario calls unknown have break-evens: the value where another option is the
+cheapest. Of the inputs marked as assumed or recalled, the decisive one is named. All values are
 simulated on the same failures, on one job.
 """
 
@@ -54,7 +54,7 @@ class Tried:
 
     @cached_property
     def uses(self) -> Used:
-        """What the job uses under each entry under which all replications finish."""
+        """Use of resources by the job under each entry under which all replications finish."""
         metrics = spreads(summarise_rows(self.rows, self.experiment.cluster.n_nodes))
         useful_h = self.experiment.useful_h
         uses = {
@@ -92,7 +92,7 @@ class Tried:
 def tried_under(
     loaded: LoadedScenario, entries: Mapping[str, str] | None, section: str
 ) -> Callable[[Changes], tuple[LoadedScenario, Tried]]:
-    """What simulates entries of `recovery` under changes of a scenario, on the same failures.
+    """Function that simulates entries of `recovery` under changes of a scenario, on equal failures.
 
     The entries keep their intervals; None: the scenario's. Prices change nothing that is simulated.
     The function raises CprsimError for a change that can't be made, at a place in `section`.
@@ -131,7 +131,7 @@ def contending(entries: Mapping[str, str], costs: Mapping[str, float], best: str
 def break_evens_of(
     loaded: LoadedScenario, entries: Mapping[str, str], costs: Mapping[str, float], best: str
 ) -> tuple[BreakEven, ...]:
-    """Of each unknown input: of the section `unknown`, and with a 95 % interval of a fit.
+    """Break-evens of each input in the section `unknown`, or with a 95 % interval of a fit.
 
     Cost is that of a month where there are prices, else node-hours of overhead. Raises
     ScenarioError: an unknown input that can't be varied.
@@ -174,7 +174,7 @@ def intervals_95(loaded: LoadedScenario) -> dict[str, Values]:
 def break_evens(
     unknown: Mapping[str, Values], best: str, costs_of: CostsOf
 ) -> tuple[BreakEven, ...]:
-    """Where the best option stops to be the cheapest, nearest to where each input is now."""
+    """Values nearest to the present ones where the best option ceases to be the cheapest."""
     found = []
     for key, values in unknown.items():
         assert values.numbers is not None
@@ -186,7 +186,7 @@ def break_evens(
 
 
 def only_prices(all_changes: Sequence[Changes]) -> bool:
-    """Whether nothing has to be simulated anew."""
+    """Whether the changes need no new simulation."""
     return all(key.startswith(PRICES) for changes in all_changes for key in changes)
 
 
@@ -218,8 +218,8 @@ def decisive_assumption(
 ) -> Assumption | None:
     """The marked input that moves a choice or its overhead most; None where none moves it.
 
-    How far it moves the answer is the greater of two shares of useful time: by how much the least
-    overhead changes, and what the choice then costs more than another.
+    The effect of an input is the greater of two shares of useful time: the change of the least
+    overhead, and the overhead of the choice above that of the best option.
     """
     marks, found = loaded.scenario.marks or {}, list[tuple[float, Assumption]]()
     others = [(key, *other) for key in marks for other in _other_values(loaded, key)]

@@ -21,7 +21,7 @@ MORE_SPARES = (*range(1, 5), *(n * 2**power for power in range(1, 12) for n in (
 
 
 class Waits(NamedTuple):
-    """What a strategy costs, and the waits for spares in it, as shares of useful time."""
+    """Overhead of a strategy, and the waits for spares in it, as shares of useful time."""
 
     overhead: Estimate
     waiting: float
@@ -32,17 +32,17 @@ class Waits(NamedTuple):
 
 
 WithSpares = Callable[[Sequence[str], int], Mapping[str, Waits]]
-"""What some strategies cost with a number of spares."""
+"""Function from strategies and a number of spares to their costs."""
 
 
 def waits_of(summary: Mapping[str, Estimate]) -> Waits:
-    """Of one strategy, by its quantities."""
+    """Overhead and waits of one strategy, from its summary."""
     waiting = summary["wait"].mean if "wait" in summary else 0.0
     return Waits(summary[OVERHEAD], 0.0 if isnan(waiting) else waiting)
 
 
 def with_spares(experiment: Experiment) -> WithSpares:
-    """Of an experiment's policies, by simulation on the same failures."""
+    """Costs of an experiment's policies by number of spares, simulated on the same failures."""
     n = min(experiment.simulation.replications or MOST_REPLICATIONS, MOST_REPLICATIONS)
     few, cluster = experiment.simulated(replications=n), experiment.cluster
     policies = {policy.name: policy for policy in experiment.policies}
@@ -67,10 +67,10 @@ def spares_of(
 def spares_needed(
     able: Mapping[str, Waits], picks: Sequence[str], n_now: int | None, n_nodes: int, at: WithSpares
 ) -> tuple[SpareNeed, ...]:
-    """For the picks and what would be cheaper if no job waited: the spares that it takes.
+    """Spares needed by each pick, and by the strategy that would win if no job waited.
 
-    Of the numbers that make another the cheapest, or halve a pick's overhead, the one that costs
-    the fewest node-hours, spares included. `able`: all that may be chosen.
+    The number that makes another strategy the cheapest, or halves a pick's overhead, at the
+    fewest node-hours, spares included. `able`: all strategies that may be chosen.
     """
     if n_now is None or not picks:
         return ()

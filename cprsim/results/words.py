@@ -17,7 +17,7 @@ ROUNDING = 1e-6  # of a value: an interval that is narrower is none
 
 
 def part_label(part: str) -> str:
-    """What a part of overhead is called where there is room."""
+    """Full name of a part of overhead."""
     return PART_LABELS.get(part, part)
 
 
@@ -63,7 +63,7 @@ def with_ends(value: float, low: float, high: float, unit: str = "") -> str:
 
 
 def ends(low: float, high: float) -> str:
-    """``0.0021 to 0.0029``, with the digits that the interval deserves; a dash where it is none."""
+    """``0.0021 to 0.0029``, with the digits that the interval deserves; a dash without interval."""
     _, least, most = suited((low + high) / 2, low, high)
     return NO_NUMBER if NO_NUMBER in (least, most) or least == most else f"{least} to {most}"
 
@@ -85,7 +85,7 @@ def portion(value: float) -> str:
 
 
 def _decimals_of(value: float, half_width: float) -> int | None:
-    """Decimals that suit an estimate and its interval; None: there is none, or rounding alone.
+    """Decimals that suit an estimate and its interval; None without one, or for rounding alone.
 
     One digit of the half-width, two where the first is small, as the Particle Data Group rounds
     (Review of Particle Physics, Introduction, section 5.3).
@@ -106,7 +106,7 @@ def ten_thousandths(loss: float, half_width: float) -> str:
 
 
 def _fixed(value: float, decimals: int) -> str:
-    """A number with so many decimals, and no sign where they are all zero."""
+    """Format a number with `decimals`, without a sign if all its digits are zero."""
     if isnan(value):
         return NO_NUMBER
     text = f"{value:,.{decimals}f}"
@@ -143,7 +143,7 @@ def saves(policy: Policy, useful_h: float) -> str:
 
 
 def every(policy: Policy) -> str:
-    """Its interval; with their tiers where several differ: ``10 s peers, 3 h remote``."""
+    """Intervals of a policy; with their tiers where several differ: ``10 s peers, 3 h remote``."""
     tiers = {c.tier: c.every_h for c in policy.captures if c.every_h is not None}
     if len(set(tiers.values())) < 2:
         return hours(policy.interval_h)
@@ -168,7 +168,7 @@ def count(n: int, noun: str) -> str:
 def priced_by(
     curve: str, origin: str, notes: Sequence[str], unpriced: Mapping[str, str], *, is_shown: bool
 ) -> list[str]:
-    """Which staleness curve prices what stale shards lose, and what it does not, in sentences."""
+    """Sentences on the curve that prices losses from stale shards, and on unpriced strategies."""
     used = f"the staleness curve {curve} ({origin})"
     whys = [f"{name}: {curve} does not say what it loses: {why}." for name, why in unpriced.items()]
     if is_shown:

@@ -1,1 +1,1 @@
-"""What users write: the scenario's schema, reading with file and line, and back to text."""
+"""The user's input: the scenario's schema, reading with file and line, and output as text."""

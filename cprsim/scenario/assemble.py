@@ -1,4 +1,4 @@
-"""From what the user wrote to the plain records that are simulated."""
+"""Turn a scenario as the user writes it into the records that are simulated."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A scenario as records: all that a simulation needs."""
+    """A scenario as the records that a simulation needs."""
 
     cluster: Cluster
     costs: Costs
@@ -91,7 +91,7 @@ class Experiment:
 
     @property
     def check(self) -> Capture | None:
-        """For silent errors."""
+        """The check for silent errors."""
         silent = self.scenario.silent
         if silent is None or silent.check is None:
             return None
@@ -99,7 +99,7 @@ class Experiment:
         return Capture(CHECK, silent.check.every_h, stall=takes, parts=NO_CONTENT)
 
     def simulated(self, **how: Any) -> Experiment:
-        """The same with another seed or number of replications, in place of a precision."""
+        """A copy with another seed or number of replications, in place of a precision."""
         if "replications" in how:
             how = {"precision_fraction": None, "at_most": None, **how}
         return replace(self, simulation=self.simulation.model_copy(update=how))
@@ -121,7 +121,7 @@ class Experiment:
 
     @cached_property
     def facts(self) -> JobFacts:
-        """What is known of the job before it runs, at the costs of the section."""
+        """Profile of the job before it runs, at the costs of the section `costs`."""
         cluster, section = self.cluster, self.scenario.cluster
         expected = self.failures.expected(cluster, self.useful_h)
         reverted = expected_reverts(self.failures, self.scopes, self.shares, cluster, self.useful_h)
@@ -159,7 +159,7 @@ class Experiment:
 
     @property
     def expected_shares(self) -> tuple[float, ...]:
-        """Share of the failures that is of each scope, on average over the useful hours."""
+        """Mean share of each scope among the failures over the useful hours."""
         shares, failures = self.shares, self.failures
         if not shares.of_source:
             return shares.shares
@@ -174,7 +174,7 @@ class Experiment:
 
     @property
     def log_notes(self) -> tuple[str, ...]:
-        """What is replayed of a log, and what was left out, closed or assumed of it."""
+        """Notes on a replayed log: its part in use, and the data left out, closed or assumed."""
         failures: Any = self.failures
         first = failures.sources[0][1] if hasattr(failures, "sources") else failures
         return getattr(first, "notes", ())
@@ -183,7 +183,7 @@ class Experiment:
 def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experiment:
     """Turn a scenario into records.
 
-    Raises ScenarioError where sections do not fit together in a way that only building them shows;
+    Raises ScenarioError for inconsistent sections that only building the records reveals;
     TraceError where the failure trace can't be read; CurveError where the staleness curve can't be
     read.
     """
@@ -238,7 +238,7 @@ def _storage(scenario: Scenario) -> Storage | None:
 
 
 def _given_costs(section: CostsSection | OwnCosts, cluster: ClusterSection) -> dict[str, Any]:
-    """What the record of costs holds of those that are given."""
+    """Arguments of the record of costs, for the keys that the section gives."""
 
     def cost(spec: float | DurationSpec | MixSpec | OverLink | str) -> Duration | Transfer:
         if isinstance(spec, OverLink):
@@ -261,7 +261,7 @@ def _given_costs(section: CostsSection | OwnCosts, cluster: ClusterSection) -> d
 def _failures(
     loaded: LoadedScenario, cluster: Cluster, detect: Duration
 ) -> tuple[FailureSource, tuple[Scope, ...], ScopeShares]:
-    """Where failures come from, what they kill, and how many are of each scope."""
+    """Build the source of failures, the scopes of failures, and the share of each scope."""
     scenario, silent = loaded.scenario, loaded.scenario.silent
     useful_h = scenario.job.useful_h
     of_job = source_of(scenario.failures, cluster, useful_h, loaded.trace_path, loaded.nodes_path)
@@ -292,7 +292,7 @@ def _failures(
 
 
 def _scope(section: ScopeSection, detect: Duration) -> Scope:
-    """A kind of failure; `detect` is what `costs` say."""
+    """A scope of failures; `detect` is the value of the section `costs`."""
     reach = Reach[section.reach.upper()]
     replaces = reach >= Reach.NODE if section.needs_node is None else section.needs_node
     noticed = detect if section.detect is None else duration_of(section.detect)
@@ -303,7 +303,7 @@ def _scope(section: ScopeSection, detect: Duration) -> Scope:
 
 
 def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Policy]:
-    """What each entry of `recovery` does. Raises ScenarioError with all entries that can't."""
+    """The policy of each entry of `recovery`. Raises ScenarioError with all invalid entries."""
     policies: list[Policy] = []
     problems: list[Problem] = []
     for number, entry in enumerate(loaded.scenario.recovery):
@@ -325,7 +325,7 @@ SELECTED = "selected"  # how an interval came about
 def policy_of(
     entry: RecoverySection, experiment: Experiment, interval_h: float | None = None
 ) -> Policy:
-    """What an entry of `recovery` does in a job: as it says, or at another interval if it has one.
+    """The policy of an entry of `recovery`, at its own interval or at another, if it has one.
 
     Raises ParameterError where it can't serve this job.
     """
@@ -355,7 +355,7 @@ def policy_of(
 def _options(
     entry: RecoverySection, system: System, experiment: Experiment, interval_h: float | None
 ) -> dict[str, Any]:
-    """What an entry says, as its system takes it, or the same at another interval."""
+    """Options of an entry in the form that its system takes, optionally at another interval."""
     if entry.strategy not in STRATEGIES:
         options = options_of(entry.strategy, entry.options)
         if interval_h is None:
@@ -372,10 +372,10 @@ def _options(
 
 
 def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:
-    """Share of all hours of detection and rescheduling that the others work on, on average.
+    """Mean fraction of detection and rescheduling time in which the other nodes keep working.
 
-    A failure of a role that nobody waits for costs what its nodes would have done meanwhile: one
-    of n trainers 1/n, a sync server nothing.
+    A failure of a role for which the job does not wait only loses the work of its nodes: 1/n for
+    one of n trainers, nothing for a sync server.
     """
     cluster, saved = experiment.cluster, 0.0
     for role in (role for role in cluster.roles if role.others_go_on):

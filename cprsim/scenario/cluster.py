@@ -1,4 +1,4 @@
-"""The sections `cluster`, `storage` and `costs`: nodes, and what saves take."""
+"""The sections `cluster`, `storage` and `costs`: nodes, and the costs of saves and recovery."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Tables = Annotated[Preset | TableList, OneOf("text", "list")]
 
 
 def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
-    """Bytes of all tables together; a name stands for the preset's."""
+    """Bytes of all tables together, given as a list or as the name of a preset."""
     if isinstance(tables, str):
         return PRESETS[tables].table_bytes
     return sum(table.rows * table.dimension * table.bytes_per_value for table in tables)
@@ -71,7 +71,7 @@ class StatefulRole(Model):
     """Nodes that each hold a part of the model's state."""
 
     nodes: PositiveCount = Field(description="Nodes of the role, a count.")
-    state_bytes: ShardSize = Field(description="What each of them saves and loads [size].")
+    state_bytes: ShardSize = Field(description="Saved state of each node [size].")
 
 
 class ClusterSection(Model):
@@ -95,13 +95,13 @@ class ClusterSection(Model):
         examples=[{"stage": {"nodes": 64, "state": "40 GB"}}],
     )
     state_bytes: ShardSize | None = Field(
-        None, description="What each worker saves and loads [size]: parameters and optimizer state."
+        None, description="Saved state of each worker [size]: parameters and optimizer state."
     )
     replicas: PositiveCount = Field(
         1,
         description="Data-parallel replicas of the state among the workers, a count: each replica "
-        "lies on `workers`/`replicas` nodes. 1: each part of the state exists once. Saves move "
-        "what each node holds.",
+        "lies on `workers`/`replicas` nodes. 1: each part of the state exists once. A save "
+        "moves the state of each node.",
     )
     link_bytes_per_h: Bandwidth | None = Field(
         None, description="Of one node's link to the others [bandwidth]."
@@ -114,8 +114,8 @@ class ClusterSection(Model):
     )
     memory_bytes: ShardSize | None = Field(
         None,
-        description="Memory of a node that copies of the state may take [size]; absent: all that a "
-        "recovery system needs.",
+        description="Memory of a node that copies of the state may take [size]; absent: as much as "
+        "a recovery system needs.",
     )
     rack: PositiveCount | None = Field(
         None, description="Neighbouring nodes that share a rack, a count; for failures of racks."
@@ -151,7 +151,7 @@ class ClusterSection(Model):
 
     @property
     def nodes_and_bytes(self) -> list[tuple[int, float]]:
-        """Nodes that hold state, in order, and the bytes on each; empty where nobody says."""
+        """Nodes that hold state and the bytes on each, in order; empty without sizes."""
         if self.roles:
             return [(role.nodes, role.state_bytes) for role in self.roles.values()]
         if self.shards:
@@ -163,7 +163,7 @@ class ClusterSection(Model):
 
     @property
     def shard_bytes(self) -> float | None:
-        """Bytes on each node that holds state, on average; None where the scenario does not say."""
+        """Mean bytes on each node that holds state; None if the scenario does not give sizes."""
         if len(self.nodes_and_bytes) < 2:
             return self.largest_bytes
         n_nodes = sum(n for n, _ in self.nodes_and_bytes)
@@ -171,12 +171,12 @@ class ClusterSection(Model):
 
     @property
     def largest_bytes(self) -> float | None:
-        """Bytes on the node that holds most; None where the scenario does not say."""
+        """Bytes on the node that holds most; None if the scenario does not give sizes."""
         return max((size for _, size in self.nodes_and_bytes), default=None)
 
     @property
     def state_said(self) -> str:
-        """How much state there is in all and on one node, in words; empty where nobody says."""
+        """Size of the state in all and on one node, in words; empty if it is not given."""
         n_nodes, node_bytes = self.n_nodes_of[self.state_role], self.shard_bytes
         if node_bytes is None:
             return ""
@@ -214,7 +214,7 @@ class ClusterSection(Model):
         return {**roles, **of_state, ANY: sum(roles.values())}
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Sizes are said once, names are free, the sum is within reason."""
+        """Check that sizes are given once, names are free, and the number of nodes is possible."""
         if self.tables is not None and self.shard_size_bytes is not None:
             yield "shard_size", "give either `tables` or `shard_size`, not both"
         holders = [key for key in STATE_OF if getattr(self, key)]
@@ -237,7 +237,7 @@ class ClusterSection(Model):
             yield "", f"has {self.n_nodes_of[ANY]} nodes; at most {MAX_NODES} are possible"
         n_servers, accesses = sum(shards.servers for shards in self.shards), self.accesses
         if self.shards and {"tables", "shard_size"} & self.given.keys():
-            yield "shards", "say the sizes: give neither `tables` nor `shard_size` beside them"
+            yield "shards", "give the sizes already: leave out `tables` and `shard_size`"
         if self.shards and n_servers != self.emb_ps:
             yield "shards", f"are on {n_servers} servers, and `emb_ps` is {self.emb_ps}"
         elif accesses and len(accesses) < n_servers:
@@ -259,7 +259,7 @@ Cost = Annotated[
 
 
 class StorageSection(Model):
-    """Where checkpoints go; all who save or load at once share its bandwidth evenly."""
+    """Storage of checkpoints; concurrent saves and loads share its bandwidth evenly."""
 
     bandwidth_bytes_per_h: Bandwidth = Field(description="Of the storage as a whole [bandwidth].")
     per_server_bytes_per_h: Bandwidth | None = Field(
@@ -268,19 +268,19 @@ class StorageSection(Model):
 
 
 class SaveCost(Model):
-    """What a save takes: it stalls the job, and may then go on beside the training."""
+    """Cost of a save: it stalls the job, and may continue in the background of the training."""
 
     stall: Cost = Field(
         description="How long it stalls the job; `transfer`: bytes per server over bandwidth."
     )
     background: Cost | None = Field(
-        None, description="Time beside the training until the save is valid; absent: none."
+        None, description="Time in the background until the save is valid; absent: none."
     )
     fails_fraction: Chance = Field(
-        0.0, description="Share of saves that come to nothing [per cent]; default 0."
+        0.0, description="Probability that a save fails [per cent]; default 0."
     )
     corrupt_fraction: Chance = Field(
-        0.0, description="Share of saves found useless when they are loaded [per cent]; default 0."
+        0.0, description="Probability that a load finds the save corrupt [per cent]; default 0."
     )
     kept: Annotated[int, within(1, MOST_GENERATIONS)] = Field(
         1, description="Saves that the storage keeps; an older one is loaded if a newer is corrupt."
@@ -315,14 +315,14 @@ class RestartSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """A person comes after so many, and takes so long."""
+        """Check that `operator` and `gives_up_after` are given together."""
         if (self.operator is None) != (self.gives_up_after is None):
             missing = "operator" if self.operator is None else "gives_up_after"
             yield missing, "is missing: `gives_up_after` and `operator` go together"
 
 
 class CostsSection(Model):
-    """What one save, load, detection and rescheduling take."""
+    """Costs of one save, load, detection and rescheduling."""
 
     save: Save = Field(
         description="A time, a distribution, `transfer`, or {stall: ..., background: ...}."
@@ -346,11 +346,11 @@ class CostsSection(Model):
     )
 
 
-AS_THERE = "As in the section `costs`; absent: what is said there."
+AS_THERE = "As in the section `costs`; absent: the value there."
 
 
 class OwnCosts(Model):
-    """What differs under one strategy from the section `costs`."""
+    """Costs of one strategy that differ from the section `costs`."""
 
     save: Save | None = Field(None, description=AS_THERE)
     load: Cost | None = Field(None, description=AS_THERE)
@@ -360,6 +360,6 @@ class OwnCosts(Model):
     restart: RestartSection | None = Field(None, description=AS_THERE)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Something differs."""
+        """Check that at least one cost is given."""
         if not self.given:
             yield "", f"says nothing: give {', '.join(type(self).model_fields)}, or leave it out"

@@ -1,4 +1,4 @@
-"""Which curve applies to a scenario: the one that it names, else a shipped one of its kernel.
+"""The curve of a scenario: the one that it names, else a shipped one of the same kernel.
 
 The shipped ones come with the program, each with the command and the manifest that made it.
 """
@@ -42,7 +42,7 @@ def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
 
 
 def other_inputs(loaded: LoadedScenario) -> dict[str, str]:
-    """Digests of the files that a curve's notes tell of: they are not those it was measured on."""
+    """Digests of files that differ from those on which the curve was measured."""
     path = curve_path(loaded)
     return {} if path is None else other_files(_read(path), loaded)
 
@@ -83,7 +83,7 @@ def _origin(file: StalenessCurve, path: Path, is_named: bool) -> str:
 
 
 def _notes(file: StalenessCurve, loaded: LoadedScenario) -> Iterator[str]:
-    """What to be careful with, in sentences."""
+    """Yield warnings about the use of the curve, in sentences."""
     kernel, name = loaded.scenario.kernel, f"The curve {file.name}"
     if file.unfit:
         yield f"{name} is NOT FIT FOR USE: {'; '.join(file.unfit)}."
@@ -117,7 +117,7 @@ def fit_curves() -> tuple[StalenessCurve, ...]:
 
 
 def shipped_path(name: str) -> Path:
-    """The file of a shipped curve, whether it is there or not."""
+    """Path of a shipped curve's file, which need not exist."""
     return FOLDER / f"{name}.json"
 
 
@@ -129,5 +129,5 @@ def is_stand_in(loaded: LoadedScenario) -> bool:
 
 @cache
 def shipped(name: str) -> StalenessCurve:
-    """A shipped curve. Raises CurveError where there is none of that name."""
+    """A shipped curve. Raises CurveError for an unknown name."""
     return replace(_read(shipped_path(name)), origin="shipped")

@@ -1,4 +1,4 @@
-"""The sections `failures`, `scopes` and `silent`: where failures come from, and what they kill."""
+"""The sections `failures`, `scopes` and `silent`: sources of failures, and the nodes they hit."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ RoleName = Annotated[
 
 
 def too_many(n_failures: float) -> str:
-    """What is wrong with a job that expects so many failures."""
+    """Error message for a job with this expected number of failures."""
     return f"makes {n_failures:.3g} failures per job; at most {MAX_FAILURES} make sense"
 
 
@@ -124,7 +124,7 @@ class LemonsSection(Model):
 
 
 class ShocksSection(Model):
-    """Events that strike several nodes at once."""
+    """Events that strike several nodes simultaneously."""
 
     every_h: Mtbf = Field(
         description="Mean time between them in the cluster that was watched [time]."
@@ -132,7 +132,7 @@ class ShocksSection(Model):
     sizes: dict[NodesStruck, Weight] = Field(
         min_length=1,
         max_length=limits.MOST_SIZES,
-        description="Nodes struck at once, and how often that was seen (a count, or any weight).",
+        description="Nodes struck together, and the frequency (a count of events, or any weight).",
         examples=[{2: 20, 3: 5}],
     )
     nodes: PositiveCount = Field(
@@ -140,7 +140,7 @@ class ShocksSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """No shock strikes more nodes than there are."""
+        """Check that no shock strikes more nodes than the watched cluster has."""
         for size in self.sizes:
             if size > self.nodes:
                 yield f"sizes.{size}", f"there are only {self.nodes} nodes to be struck"
@@ -168,12 +168,12 @@ class CorrelatedFailures(Model):
         None, description="A share of the nodes that fails more often; absent: none."
     )
     shocks: ShocksSection | None = Field(
-        None, description="Failures of several nodes at once; absent: none."
+        None, description="Simultaneous failures of several nodes; absent: none."
     )
     start: StartName = Start.STATIONARY
     watched_h: Age = Field(
         0.0,
-        description="The job starts at a random instant of so long a time after `start` [time]: "
+        description="The job starts at a random instant within this time after `start` [time]: "
         "the length of the log that was fitted; default 0 h.",
     )
     clock: ClockName = Clock.WALL
@@ -192,17 +192,17 @@ class InjectedFailures(Model):
     """A given number of failures, at random or given instants of a clock."""
 
     kind: Literal["injected"] = Field(
-        description="So many failures, at random or given instants of a clock."
+        description="A given number of failures, at random or given instants of a clock."
     )
     clock: Clock = Field(
         Clock.PROGRESS,
         description="Clock of the instants: progress (every strategy meets all of them), uptime "
-        "(stands still in recovery) or wall (a job meets those before its end).",
+        "(stops during recovery) or wall (a job meets those before its end).",
     )
     count: Annotated[int, within(1, MAX_INJECTED)] | None = Field(
         None,
-        description="Failures per job, uniform over its progress, of uptime and wall over the first"
-        " so many hours as it has useful ones; or give `at`.",
+        description="Failures per job, uniform over its progress, or, on the clocks uptime and "
+        "wall, over a time equal to its useful hours; or give `at`.",
     )
     at_h: Annotated[tuple[Age, ...], AT_MOST] | None = Field(
         None,
@@ -242,7 +242,7 @@ class InjectedFailures(Model):
         return max(map(len, self.named_servers.values()), default=self.together or 1)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """One way to say when, one to say who."""
+        """Check that the instants are given in one way, and the nodes in one way."""
         servers_of, at_h = self.named_servers, self.at_h
         if (self.count is None) == (at_h is None):
             yield "count", "give either `count` (at random) or `at` (a list of times)"
@@ -266,7 +266,7 @@ class InjectedFailures(Model):
 
 
 def _order(instant: float | str) -> Any:
-    """What grows with time, of instants that are written alike; ValueError for what is none."""
+    """Sort key of instants that are written alike. Raises ValueError for an invalid date."""
     if isinstance(instant, float):
         return instant
     return datetime.fromisoformat(instant).replace(tzinfo=None)
@@ -276,7 +276,7 @@ Instant = Annotated[float | Text, Field(examples=["2000-01-01", "2024-05-01T06:0
 
 
 class PeriodSection(Model):
-    """What was observed: the part of the log that is used, and how long nobody failed in it."""
+    """The observed part of the log, including the time in it without failures."""
 
     first: Instant | None = Field(
         None,
@@ -290,7 +290,7 @@ class PeriodSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """It has an end."""
+        """Check that the period has an end."""
         if not self.given:
             yield "from", "is missing: say `from`, `to` or both"
 
@@ -306,9 +306,9 @@ class Trace(Model):
     )
     begins: Literal["random", "first"] = Field(
         "random",
-        description="Where each replication begins: at a random instant of the trace, nodes that "
-        "are away then taken as there (random), or at its first, nodes that are away then lost at "
-        "once (first).",
+        description="Where each replication begins: at a random instant of the trace, where nodes "
+        "that are down count as up (random), or at its first, where nodes that are down fail "
+        "at the start (first).",
     )
 
     @property
@@ -328,7 +328,7 @@ class Trace(Model):
         return LogSpec(**options)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The format takes the keys, and the period is one."""
+        """Check that the format takes the keys, and that the period is valid."""
         spec, given = self.spec, self.given
         for option, message in not_taken(spec, spec.format) if spec.format else ():
             key = "columns" if option == "--column" else option[2:].replace("-", "_")
@@ -401,7 +401,7 @@ class ScopeSection(Model):
     )
     reach: Literal["process", "gpu", "node", "rack", "all"] = Field(
         "node",
-        description="What it kills: a process (host memory stays), a gpu, a node, the rack of the "
+        description="Its reach: a process (host memory stays), a gpu, a node, the rack of the "
         "node that fails (`cluster.rack`), or all nodes.",
     )
     detect: Duration | None = Field(
@@ -419,14 +419,14 @@ class ScopeSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """It is said once how often such failures strike."""
+        """Check that the frequency of such failures is given once."""
         if self.share is not None and self.failures is not None:
             yield (
                 "share",
-                "give either `share` (of the section `failures`) or `failures` of its own",
+                "give either `share` (of the section `failures`) or the scope's own `failures`",
             )
         elif self.share is None and self.failures is None:
-            yield "share", "is missing: the share of the failures, or give `failures` of its own"
+            yield "share", "is missing: the share of the failures, or give the scope's `failures`"
         if isinstance(self.failures, TraceFailures):
             yield "failures.kind", "a log is replayed in the section `failures` alone"
         elif (source := self.failures) is not None:
@@ -449,7 +449,7 @@ class PlannedSection(Model):
     """Stops by plan, such as ends of allocations and maintenance: no failures."""
 
     every_h: Annotated[float, Quantity(TIME, "1 min", "10000 h", "100 h")] = Field(
-        description="Wall time between their beginnings, the first so long after the start [time]."
+        description="Wall time between their beginnings, and before the first of them [time]."
     )
     length: Duration = Field(
         description="How long the job stands before it starts again: a time or a distribution."
@@ -459,7 +459,7 @@ class PlannedSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """There is time to work between them."""
+        """Check that the stops leave time to work between them."""
         length_h = duration_of(self.length).mean_h
         if not length_h < self.every_h:
             yield "every", f"is {self.every_h:g} h; it must be longer than `length`, {length_h:g} h"
@@ -468,7 +468,7 @@ class PlannedSection(Model):
 class CheckSection(Model):
     """A check of the state, which finds every silent error."""
 
-    takes_h: PositiveTime = Field(description="What a check stalls the job [time].")
+    takes_h: PositiveTime = Field(description="Stall of the job at each check [time].")
     every_h: PositiveTime | None = Field(
         None, description="Progress between two checks [time]; absent: one before each save."
     )
@@ -486,6 +486,6 @@ class SilentSection(Model):
     check: CheckSection | None = Field(None, description="Checks of the state; absent: none.")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Something notices an error."""
+        """Check that silent errors are noticed, by their latency or by a check."""
         if self.latency is None and self.check is None:
             yield "latency", "is missing: say how errors are noticed, by `latency` or by `check`"

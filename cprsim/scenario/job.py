@@ -72,7 +72,7 @@ class Job(Model):
         return self.samples / self.throughput_per_h
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The work is said once and in full."""
+        """Check that the work is given once and completely."""
         if self.useful_time_h is not None:
             for key in {"samples", "throughput"} & set(self.given):
                 yield key, "give either `useful`, or `samples` and `throughput`"
@@ -105,7 +105,7 @@ class Simulation(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The number of replications is said once."""
+        """Check that the number of replications is given once."""
         if (self.replications is None) == (self.precision_fraction is None):
             yield "replications", "give either `replications` or `precision`"
         if self.at_most is not None and self.precision_fraction is None:
@@ -141,7 +141,7 @@ class Varies(Model, Generic[Value]):
     high: Value = Field(description="The greatest value.")
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """Independent values (n,), in the unit inside."""
+        """Independent values (n,), in the internal unit."""
         u = rng.random(n)
         if self.family == "uniform":
             return self.low + u * (self.high - self.low)
@@ -156,7 +156,7 @@ class Varies(Model, Generic[Value]):
         return values
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The parameters are those of the family, and low lies below high."""
+        """Check that the family has its parameters, and that low lies below high."""
         spread = ("median", "sigma")
         needed = spread if self.family == "lognormal" else ()
         yield from parameters(self, self.family, needed, spread)
@@ -197,7 +197,7 @@ class VarySection(Model):
 
 
 class Fleet(Model):
-    """Many jobs on one cluster; the scenario says what a typical one is."""
+    """Many jobs on one cluster; the rest of the scenario describes a typical one."""
 
     window_h: Annotated[float, Quantity(TIME, "1 h", "100000 h", "720 h")] = Field(
         720.0, description="Time in which the jobs arrive [time]; default 720 h."
@@ -207,8 +207,8 @@ class Fleet(Model):
     )
     kinds: Annotated[int, within(1, MOST_KINDS)] | None = Field(
         None,
-        description=f"Different jobs among them, a count; default {KINDS}. Each is there equally "
-        "often, with failures of its own each time.",
+        description=f"Different jobs among them, a count; default {KINDS}. Each occurs equally "
+        "often, with different failures each time.",
     )
     table: Text | None = Field(
         None,
@@ -244,7 +244,7 @@ class Fleet(Model):
         return min(self.kinds or KINDS, self.jobs or KINDS)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The number of jobs is given once."""
+        """Check that the number of jobs is given once."""
         if (self.jobs is None) == (self.table is None):
             yield "jobs", "give either `jobs`, how many there are, or `table`, a file with them"
         if self.table is not None:
@@ -264,11 +264,11 @@ _WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What one key of a scenario takes on along an axis.
+    """Values of one key of a scenario along an axis.
 
     Parameters
     ----------
-    written : as a scenario would say them, in the order of the axis
+    written : as written in a scenario, in the order of the axis
     numbers : the same as numbers in `unit`, for tables and figures; None where they are no numbers
     unit : the one in which the user wrote the first of them; empty for plain numbers and words
     logarithmic : whether neighbours differ by a factor
@@ -296,10 +296,10 @@ class Values:
 
 
 def values_along(spec: str | Sequence[Scalar]) -> Values:
-    """The values that a text such as ``30 s:10 min:log12`` or a list stands for.
+    """The values of a text such as ``30 s:10 min:log12``, or of a list.
 
     Ends without a fraction make whole numbers: ``4:64:log5`` counts nodes, ``0.01:0.2:log5`` is a
-    share. Raises ParameterError, whose message goes on where the text found ends.
+    share. Raises ParameterError with a message that continues a quote of the text.
     """
     if not isinstance(spec, str):
         return _listed(spec, list(spec))
@@ -381,8 +381,8 @@ class Sweep(Model):
         min_length=1,
         max_length=MOST_AXES,
         description="Keys and their values: LOW:HIGH:logN, LOW:HIGH:linN or a list. "
-        "`recovery.interval` stands for that of every strategy that saves, `recovery.target_pls` "
-        "for that of every one that takes a target.",
+        "`recovery.interval` sets it for every strategy that saves, `recovery.target_pls` "
+        "for every strategy that takes a target.",
         examples=[{"costs.save": "30 s:10 min:log12", "failures.mtbf": ["14 h", "28 h"]}],
     )
 
@@ -393,6 +393,6 @@ class Sweep(Model):
         return prod(lengths) if self.mode == "grid" else 1 + sum(lengths)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Points can be counted."""
+        """Check that the number of points is within its limit."""
         if self.n_points > MOST_POINTS:
             yield "over", f"makes {self.n_points:,} points; at most {MOST_POINTS:,} are possible"

@@ -1,7 +1,7 @@
-"""The sections `kernel`, `accuracy` and `sync`: what is trained, what may be lost, who is in step.
+"""The sections `kernel`, `accuracy` and `sync`: trained model, accuracy limits, synchronisation.
 
-`job` and `cluster` say how big the user's model is, and with it what saves and failures cost;
-`kernel` says what is really trained.
+`job` and `cluster` give the size of the user's model, and with it the costs of saves and failures;
+`kernel` describes the model that is trained in its place.
 
 Zheng et al. 2020, "ShadowSync" (arXiv 2003.03477): every trainer has a replica of the dense weights
 that its worker threads share without locks; the embedding tables exist once.
@@ -48,11 +48,11 @@ class ClickFile(Model):
 
     file: Text = Field(
         description="The log: tab-separated, plain, .gz or .xz; relative to the scenario. "
-        "${CPRSIM_NAME} stands for an environment variable; no others are replaced.",
+        "${CPRSIM_NAME} is an environment variable; no others are replaced.",
         examples=["${CPRSIM_DATA}/train.tsv.gz"],
     )
     least_count: Annotated[int, within(1, 10**9)] = Field(
-        3, description="Times that a value has to occur in training for a row of its own, a count."
+        3, description="Occurrences in the training data that give a value its own row, a count."
     )
     skip_bad: StrictBool = Field(
         False, description="Leave bad lines out, and count them, instead of stopping."
@@ -71,7 +71,7 @@ class Kernel(Model):
         "of the built-in model. Only `measure` and `train` run its code.",
     )
     options: dict[str, Any] | None = Field(
-        None, description="What the trainer's factory is called with, beside the seed."
+        None, description="Arguments of the trainer's factory, besides the seed."
     )
     clicks: Clicks = Field(
         "generated",
@@ -107,12 +107,12 @@ class Kernel(Model):
     epochs: int = Field(1, strict=True, ge=1, le=1000, description="Passes over the clicks.")
     shard_by: ShardBy = Field(
         ShardBy.ROWS,
-        description="What is dealt out to the embedding servers: rows, or whole tables.",
+        description="Unit of distribution over the embedding servers: rows, or whole tables.",
     )
     seed: Seed = Field(1, description="Seed of the initial weights and of generated clicks.")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The batch fits into the clicks; a trainer of one's own has none of what is built in."""
+        """Check the size of the batch; a user's trainer excludes the keys of the built-in model."""
         if self.trainer is None and self.options is not None:
             yield "options", "are those of a trainer of your own: `trainer` names none"
         if self.trainer is not None:
@@ -146,7 +146,7 @@ class Accuracy(Model):
         None, strict=True, ge=0, le=0.5, description="AUC that may be lost."
     )
     max_log_loss: float | None = Field(
-        None, strict=True, ge=0, le=10, description="By what the log-loss may rise."
+        None, strict=True, ge=0, le=10, description="Rise of the log-loss that is allowed."
     )
     max_loss: Annotated[dict[MetricName, Annotated[float, Field(ge=0, le=1e6)]], ONE] | None = (
         Field(
@@ -157,11 +157,11 @@ class Accuracy(Model):
     )
     target_pls: Share | None = Field(None, description="Portion of samples that may be lost.")
     confidence: Annotated[float, within(0.5, 0.9999)] = Field(
-        0.95, description="Probability with which a limit holds, of all that is not known for sure."
+        0.95, description="Probability with which a limit holds, over all known uncertainties."
     )
     risk: Risk = Field(
         "mean",
-        description="What has to keep the limit: `mean` over jobs, or this share of single jobs.",
+        description="Jobs that must keep the limit: their `mean`, or this share of single jobs.",
     )
 
 
@@ -179,12 +179,12 @@ Every = Annotated[Iterations | PositiveTime, OneOf("number", "text")]
 
 
 class StandIn(Model):
-    """What `cprsim train` trains in step: threads scaled down as the batch of `kernel` is."""
+    """Stand-in that `cprsim train` trains in step: fewer threads, in proportion to the batch."""
 
     threads: Threads = Field(
         4,
-        description="Worker threads of each trainer of the stand-in, a count. What a thread does "
-        "every k iterations it then does every k x threads / `sync.threads`.",
+        description="Worker threads of each trainer of the stand-in, a count. A period of k "
+        "iterations of a thread becomes k x threads / `sync.threads`.",
     )
     warm_start_fraction: Portion = Field(
         0.0,
@@ -232,9 +232,9 @@ class Sync(Model):
     elastic_given: PositiveShare | None = Field(
         None,
         alias="elastic",
-        description="How far a synchronisation pulls a replica to the central copy or the mean "
-        "(fr-ma and fr-bmuf always overwrite: 1); default 0.5, of shadow-ma and shadow-bmuf 0.1: "
-        "of what their workers learn, 1 - elastic counts.",
+        description="Fraction by which a synchronisation moves a replica to the central copy or "
+        "the mean (fr-ma and fr-bmuf always overwrite: 1); default 0.5, of shadow-ma and "
+        "shadow-bmuf 0.1: they keep the fraction 1 - elastic of their workers' updates.",
     )
     momentum: float | None = Field(
         None, strict=True, ge=0, lt=1, description="Block momentum of BMUF; default 0."
@@ -247,7 +247,7 @@ class Sync(Model):
     )
     shadow_cost_fraction: Portion = Field(
         0.0,
-        description="Of the workers' speed, what the shadow thread beside them takes; default 0 %.",
+        description="Share of the workers' speed that the shadow thread takes; default 0 %.",
     )
 
     stand_in: StandIn = Field(
@@ -262,7 +262,7 @@ class Sync(Model):
         return ELASTIC_OF_MEAN if self.algorithm in OF_MEAN else ELASTIC
 
     def setting(self, n_trainers: int) -> SyncSetting:
-        """How so many trainers stay in step, as plain numbers."""
+        """Setting of the synchronisation of `n_trainers`, as plain numbers."""
         link = self.trainer_bandwidth_bytes_per_h
         n_servers = (self.servers or 0) if self.algorithm.has_servers else 0  # others stand idle
         return SyncSetting(
@@ -285,7 +285,7 @@ class Sync(Model):
         )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Every algorithm gets what it needs; servers and links may be there unused."""
+        """Check that every algorithm has the keys it needs; servers and links may be unused."""
         if not isinstance(self.iteration, DurationSpec) and self.iteration == 0:
             yield "iteration", "takes no time: write for example 43 ms"
         algorithm, given = self.algorithm, self.given
@@ -302,4 +302,4 @@ class Sync(Model):
             for key in {"momentum", "block_rate"} & given.keys():
                 yield key, f"is of shadow-bmuf and fr-bmuf alone, not of {algorithm}"
         if algorithm in OF_MEAN and self.elastic == 1:
-            yield "elastic", f"is 1: {algorithm} then undoes all that its workers learn; 0.1?"
+            yield "elastic", f"is 1: {algorithm} then undoes all updates of its workers; 0.1?"

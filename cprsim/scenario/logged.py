@@ -1,4 +1,4 @@
-"""A job that has run as an experiment: its own failures and costs in place of drawn ones."""
+"""A logged job as an experiment: its own failures and costs in place of drawn ones."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ N_SAVES = 500  # drawn at random; then again
 def scenario_of(
     facts: LoggedJob, recovery: Sequence[Plain], n_nodes: int, costs_h: Mapping[str, float] = {}
 ) -> dict[str, Plain]:  # fmt: skip
-    """The job as a scenario, with the system that ran it as the first of its recoveries.
+    """The job of a log as a scenario; its first recovery is the system that ran it.
 
-    `costs_h` stand for those of the log.
+    `costs_h` replace those of the log.
     """
     names = [entry.get("strategy") if isinstance(entry, dict) else entry for entry in recovery]
     needs_servers = any(name in STRATEGIES and name not in ("none", "full") for name in names)
@@ -89,7 +89,7 @@ def experiment_of(data: Mapping[str, Plain], overrides: Sequence[str]) -> Experi
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Times in a given order: the nth draw of a replication is the nth of its own, then again."""
+    """Times in a given order: each generator draws the rows one after the other, repeatedly."""
 
     hours: Floats  # (n, n_replications)
     _next: list[tuple[np.random.Generator, Iterator[Floats]]] = field(
@@ -98,11 +98,11 @@ class Listed:
 
     @property
     def mean_h(self) -> float:
-        """Of all."""
+        """Mean of all times."""
         return float(self.hours.mean())
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """The next one for each replication; whoever draws has a stream of its own."""
+        """The next row of times, one for each replication; every generator has its own position."""
         upcoming = next((hours for drawing, hours in self._next if drawing is rng), None)
         if upcoming is None:
             upcoming = cycle(self.hours)
@@ -113,7 +113,7 @@ class Listed:
 def with_own_failures(
     experiment: Experiment, facts: LoggedJob, draws: Ints, rng: np.random.Generator
 ) -> Experiment:
-    """The failures of the log, a replication for each draw."""
+    """Replace the failures by those of the log, a replication for each draw."""
     assert isinstance(experiment.failures, Injected)
     at_h = tuple(failures_at_h(facts, draw, rng) for draw in draws.tolist())
     failures = EachItsOwn(experiment.failures, at_h)
@@ -123,10 +123,10 @@ def with_own_failures(
 def with_own_costs(
     experiment: Experiment, facts: LoggedJob, draws: Ints, rng: np.random.Generator
 ) -> Experiment:
-    """Each failure takes as long to notice, to reschedule and to load as it did, in each draw.
+    """Give each failure its own times of detection, rescheduling and load, in each draw.
 
-    Saves of another system take what some of the log's took, unless the scenario says otherwise.
-    Recovery systems, and strategies with costs of their own, have what follows from the means.
+    Saves of another system draw their times from those of the log, unless the scenario gives them.
+    Recovery systems, and strategies with their own costs, use the means.
     """
     listed = {name: Listed(hours[:, draws]) for name, hours in facts.own_h.items()}
     scopes = tuple(replace(scope, detect=listed["detect"]) for scope in experiment.scopes)
@@ -152,24 +152,24 @@ def with_own_costs(
 
 @dataclass(frozen=True, eq=False)
 class EachItsOwn:
-    """Failures that are known, others in each replication: one draw of what a log does not say."""
+    """Known failures that differ by replication: one draw of the values missing in a log each."""
 
     expected_as: Injected | JobClock  # what is expected of them, and whom they strike
     at_h: tuple[Floats, ...]  # of each replication
 
     @property
     def clock(self) -> Clock:
-        """On which all of them lie."""
+        """The clock of all failures."""
         return self.expected_as.clock
 
     def expected(
         self, cluster: Cluster, useful_h: float, of: range | None = None
     ) -> ExpectedFailures:
-        """Of the mean over the draws."""
+        """Expected failures, by the mean over the draws."""
         return self.expected_as.expected(cluster, useful_h, of)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
-        """All at once."""
+        """All replications in one block."""
         return len(self.at_h)
 
     def draw(

@@ -1,4 +1,4 @@
-"""Which jobs a fleet has: drawn, or read from a table; as kinds with so many jobs each."""
+"""The jobs of a fleet, drawn or read from a table, as kinds with a number of jobs each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VARIED = {"useful": "useful_h", "shard_size": "shard_bytes", "mtbf": "mtbf_h", "
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """Jobs that are all alike: how many, and what differs from the scenario's (`VARIED`)."""
+    """A number of equal jobs, and their differences from the scenario's (`VARIED`)."""
 
     n_jobs: int
     place: Place
@@ -46,7 +46,7 @@ class Population:
 
 
 def fleet_of(loaded: LoadedScenario) -> Fleet:
-    """The section `fleet`. Raises ScenarioError where there is none."""
+    """The section `fleet`. Raises ScenarioError if it is missing."""
     fleet = loaded.scenario.fleet
     if fleet is None:
         message = "is missing: it says how many jobs there are, for example fleet: {jobs: 1000}"
@@ -81,7 +81,7 @@ def table_of(loaded: LoadedScenario, table: str) -> Path:
 
 
 def drawn_kinds(loaded: LoadedScenario, n: int) -> tuple[JobKind, ...]:
-    """So many kinds of jobs, each with its own length, size and failure rate."""
+    """Draw n kinds of jobs, each with its own length, size and failure rate."""
     fleet, scenario, place = fleet_of(loaded), loaded.scenario, loaded.place("fleet.vary")
     assert fleet.jobs is not None, "the schema sees to it"
     drawn = {

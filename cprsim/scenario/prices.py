@@ -1,4 +1,4 @@
-"""The section `prices`, and what hours and bytes come to at them: to the cent, part by part.
+"""The section `prices`, and the cost of hours and bytes: to the cent, part by part.
 
 An amount of money is a whole number of cents once it stands in a bill, so that the sum over the
 parts is the total. Currencies are labels and never converted.
@@ -71,7 +71,7 @@ WattsByRole = Annotated[
 
 
 class Prices(Model):
-    """What is paid for, in one currency, which is a label and never converted."""
+    """Prices in one currency, which is a label and never converted."""
 
     currency: Label | None = Field(None, description="Label of the amounts that stand without one.")
     node_hour: PriceByRole = Field(
@@ -87,7 +87,7 @@ class Prices(Model):
     )
     watts: WattsByRole = Field(
         default_factory=dict,
-        description="What a node draws [W]: one number, or one by role (`any`: the other roles).",
+        description="Power of a node [W]: one number, or one by role (`any`: the other roles).",
         examples=[700, {"trainer": 700, "emb_ps": 350}],
     )
     kwh: Price | None = Field(None, description="Of a kilowatt-hour.")
@@ -100,14 +100,14 @@ class Prices(Model):
 
     @property
     def labels(self) -> list[str]:
-        """Of the currency and of all amounts, each once."""
+        """Labels of the currency and of all amounts, each once."""
         single = (self.storage_month, self.storage_written, self.kwh, self.auc_loss)
         amounts = [*self.node_hour.values(), *filter(None, single)]
         return sorted({self.currency or "", *(amount.label for amount in amounts)} - {""})
 
     @property
     def label(self) -> str:
-        """Of all amounts; empty where none has one."""
+        """The label of all amounts; empty where none has one."""
         return next(iter(self.labels), "")
 
     @property
@@ -117,17 +117,17 @@ class Prices(Model):
         return bool(self.node_hour) or any(price is not None for price in single)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """There is one currency, and what needs a power draw has one."""
+        """Check that there is one currency, and that prices of energy come with a power."""
         if len(labels := self.labels) > 1:
             currencies = " and ".join(labels)
             yield "currency", f"prices are in {currencies}: currencies are never converted"
         for key in {"kwh", "carbon_kg_per_kwh"} & set(self.given) if not self.watts else ():
-            yield key, "needs `watts`, what a node draws"
+            yield key, "needs `watts`, the power of a node"
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was used.
+    """Resources that a job used.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What was used at some prices, in whole cents, by part."""
+    """Cost of the resources used, at some prices, in whole cents, by part."""
 
     currency: str
     cents: Mapping[str, int]
@@ -155,12 +155,12 @@ class Bill:
 
 
 def watts_of(prices: Prices, role: str) -> float:
-    """What one node of a role draws [W]; 0 where nobody said."""
+    """Power of one node of a role [W]; 0 if it is not given."""
     return prices.watts.get(role, prices.watts.get(ANY_ROLE, 0.0))
 
 
 def money_of_nodes(prices: Prices, node_h: Mapping[str, float]) -> Decimal:
-    """Of node-hours by role, not rounded."""
+    """Cost of node-hours by role, not rounded."""
     of = prices.node_hour
     amounts = (
         Decimal(hours) * of.get(role, of.get(ANY_ROLE, Decimal(0)))
@@ -179,7 +179,7 @@ def mean_node_hour(prices: Prices, n_nodes: Mapping[str, float]) -> float:
 
 
 def energy_kwh(prices: Prices, usage: Usage) -> float:
-    """What the nodes drew, each all the time [kWh]."""
+    """Energy used by the nodes at constant power [kWh]."""
     return sum(
         hours * watts_of(prices, role) / 1000.0
         for by_role in usage.node_h.values()
@@ -188,7 +188,7 @@ def energy_kwh(prices: Prices, usage: Usage) -> float:
 
 
 def carbon_kg(prices: Prices, usage: Usage) -> float | None:
-    """CO2 of the energy [kg]; None where it is not known."""
+    """CO2 of the energy [kg]; None if the emission per kWh is unknown."""
     if prices.carbon_kg_per_kwh is None:
         return None
     return energy_kwh(prices, usage) * prices.carbon_kg_per_kwh

@@ -1,4 +1,4 @@
-"""What the fields of the schema are made of: quantities with units, bounded numbers, sections."""
+"""Building blocks of the schema: quantities with units, bounded numbers, sections."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Model(BaseModel):
 
     @property
     def given(self) -> dict[str, Any]:
-        """What is there, by key."""
+        """Values of the fields that are given, by key."""
         fields = type(self).model_fields.items()
         return {
             field.alias or name: value
@@ -66,7 +66,7 @@ class Model(BaseModel):
         }
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """(dotted key below this section, message) of whatever its fields say together."""
+        """Yield (dotted key below this section, message) for fields that contradict each other."""
         return iter(())
 
     @model_validator(mode="wrap")
@@ -99,10 +99,10 @@ def _error(section: type[Model], problems: Iterable[tuple[Any, str, Any]]) -> Va
 
 
 def _causes(error: ValidationError) -> list[ErrorDetails]:
-    """All that is wrong, without what follows from another thing.
+    """Errors without those that only follow from another error.
 
-    A list whose entries are wrong is too short, and a default that depends on a key that is wrong
-    has no value.
+    A list with invalid entries is reported as too short, and a default that depends on an invalid
+    key has no value.
     """
     errors = error.errors(include_url=False)
     around = {details["loc"][:n] for details in errors for n in range(len(details["loc"]))}
@@ -115,7 +115,7 @@ def _causes(error: ValidationError) -> list[ErrorDetails]:
 
 
 def _explained(section: type[Model], error: ErrorDetails) -> tuple[Any, str, Any]:
-    """Where it is, what is wrong, and the value found."""
+    """Location, message and found value of an error."""
     kind, message, loc, value = error["type"], error["msg"], error["loc"], error["input"]
     if kind == EXPLAINED:
         return loc, message, value
@@ -132,7 +132,7 @@ def _explained(section: type[Model], error: ErrorDetails) -> tuple[Any, str, Any
     if kind == NO_KIND and isinstance(value, dict):
         loc, value = (*loc, "kind"), value.get("kind")
     elif kind in ("model_type", "dataclass_type", "dict_type"):
-        message = "is not a section with keys of its own ({key: value})"
+        message = "is not a section of keys ({key: value})"
     elif kind == "value_error":
         message = str(error["ctx"]["error"])
     elif kind != NO_KIND:
@@ -142,7 +142,7 @@ def _explained(section: type[Model], error: ErrorDetails) -> tuple[Any, str, Any
 
 
 def written_key(loc: tuple[int | str, ...], data: Any) -> str:
-    """Pydantic's location as the dotted key of what is written.
+    """The dotted key, as written by the user, of a location that pydantic reports.
 
     Without the tags of unions, and without the keys that a short form left out.
     """
@@ -200,10 +200,10 @@ FORMS: dict[str, Callable[[Any], bool]] = {  # how a value is written, or was; t
 
 
 class OneOf:
-    """Annotates a union: the form of each member in turn, and the words if one is for them.
+    """Annotates a union with the form of each member in turn, and the words of a member for words.
 
-    What has none of the forms is for the member whose form comes last in `FORMS`. Forms that are
-    not there are values of the key `kind`.
+    A value of no given form is validated by the member whose form comes last in `FORMS`. Forms
+    outside `FORMS` are values of the key `kind`.
     """
 
     def __init__(self, *forms: str, words: Collection[str] = ()) -> None:
@@ -229,7 +229,7 @@ class OneOf:
 def parameters(
     section: Model, kind: str, needed: Collection[str], others: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Keys that a kind of section needs are there, and none of the others."""
+    """Check that the keys a kind of section needs are given, and no others."""
     given = section.given
     for key in needed:
         if key not in given:
@@ -315,14 +315,14 @@ class DurationSpec(Model):
 
     @property
     def distribution(self) -> Distribution:
-        """As the simulation draws from it; a lognormal's mean / median is exp(sigma² / 2)."""
+        """The distribution for the simulation; a lognormal's mean / median is exp(sigma² / 2)."""
         spread = self.sigma or self.shape
         if self.median_h is not None:
             spread = sqrt(2.0 * log(self.mean_h / self.median_h))
         return with_mean(self.family, self.mean_h, spread)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The parameters are those of the family; a median replaces sigma."""
+        """Check that the family has its parameters; a median replaces sigma."""
         needed, has_median = PARAMETERS[self.family], self.median_h is not None
         if has_median and needed == ("sigma",):
             needed = ("median",)
@@ -352,12 +352,12 @@ class MixSpec(Model):
 
     @property
     def distribution(self) -> Mixture:
-        """The same as the engines draw from it."""
+        """The distribution for the simulation."""
         shares = tuple(of.share_fraction for of in self.mix)
         return Mixture(shares, tuple(duration_of(of.value) for of in self.mix))
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The shares are those of a whole."""
+        """Check that the shares add up to 1."""
         total = sum(of.share_fraction for of in self.mix)
         if abs(total - 1.0) > 1e-6:
             yield "mix", f"the shares add up to {100 * total:g} %; they must add up to 100 %"
@@ -415,13 +415,13 @@ class Lifetime(Model):
 
     @property
     def distribution(self) -> Distribution:
-        """The same as the simulation draws from it."""
+        """The distribution for the simulation."""
         if self.ages_h is not None and self.hazards_per_h is not None:
             return PiecewiseHazard(self.ages_h, self.hazards_per_h).simulable()
         return with_mean(self.family, self.mean_between_h or 0.0, self.spread)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """The parameters are those of the family."""
+        """Check that the family has its parameters."""
         is_piecewise, spread = self.family == PIECEWISE, PARAMETERS.get(self.family, ())
         needed = ("ages", "hazards") if is_piecewise else ("mtbf", *spread)
         others = ["mtbf", "shape", "sigma", "ages", "hazards"]
@@ -431,7 +431,7 @@ class Lifetime(Model):
 
 
 def _drawn(section: DurationSpec | Lifetime, key: str) -> Iterator[tuple[str, str]]:
-    """The simulation can draw from it."""
+    """Check that the simulation can draw from it."""
     try:
         section.distribution  # noqa: B018
     except ParameterError as error:
@@ -442,7 +442,7 @@ _NUMBER = re.compile(r"[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 
 
 def times(value: Any, factor: float) -> Any:
-    """A number, a quantity, or a list of them, `factor` as large; counts stay whole, from 1 on."""
+    """A number, a quantity, or a list of them, times `factor`; counts stay whole, from 1 on."""
     if isinstance(value, list):
         return [times(entry, factor) for entry in value]
     if isinstance(value, int):

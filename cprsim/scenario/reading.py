@@ -1,4 +1,4 @@
-"""From a YAML file to a checked scenario that knows where each of its keys stands."""
+"""Read a YAML file as a checked scenario that has the position of each of its keys."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class LoadedScenario:
-    """A scenario, the file it came from, and where in it each key stands."""
+    """A scenario, its file, and the position of each key in the file."""
 
     scenario: Scenario
     path: Path
@@ -79,9 +79,9 @@ class LoadedScenario:
         return _checked(data, self.path, places)
 
     def input_file(self, file: str, key: str, source: str) -> Path:
-        """The path of a file that the scenario names under a key, variables replaced; it is there.
+        """Path of an existing file that the scenario names under a key, variables replaced.
 
-        Raises ScenarioError otherwise, which says that the file is `source`.
+        Raises ScenarioError if there is no such file, with its description `source`.
         """
         for variable in _VARIABLE.findall(file):
             is_ours = variable.startswith(OURS)
@@ -99,9 +99,9 @@ class LoadedScenario:
         return path
 
     def place(self, key: str) -> Place:
-        """Where a dotted key stands; entries of `recovery` by name or number.
+        """Position of a dotted key; entries of `recovery` by name or number.
 
-        A key that the file leaves out stands where the section does that would hold it.
+        A key that the file leaves out has the position of the section that would hold it.
         """
         for i, entry in enumerate(self.scenario.recovery):
             by_name = f"recovery.{entry.name}"
@@ -124,16 +124,16 @@ def load_scenario(
     ----------
     path : YAML file
     overrides : ``KEY=VALUE`` texts such as ``costs.save=90 s``, applied in order; entries of
-        `recovery` go by name or number. One that another option stands for begins with it:
+        `recovery` go by name or number. An override from another option begins with that option:
         ``--seed simulation.seed=3``
-    axes : ``KEY=VALUES`` texts such as ``costs.save=30 s:10 min:log12``: what a sweep varies,
-        instead of what the file says
-    text : instead of the file's; `path` is where files are that it names, and how errors call it
+    axes : ``KEY=VALUES`` texts such as ``costs.save=30 s:10 min:log12``: the axes of a sweep,
+        instead of those in the file
+    text : replaces the file's text; `path` then locates the files it names, and appears in errors
     has_lines : whether errors name the line
 
     Raises
     ------
-    ScenarioError : with everything that is wrong within sections, or else between them, each with
+    ScenarioError : with all errors within sections, or else all errors between sections, each with
         file and line (or ``--set KEY``)
     """
     path = Path(path)
@@ -162,7 +162,7 @@ def load_scenario(
 def checked_data(
     data: Mapping[str, Plain], path: Path, overrides: Sequence[str] = ()
 ) -> LoadedScenario:
-    """A scenario that is in no file, with overrides; errors call it `path`, and name no line.
+    """A scenario without a file, with overrides; errors call it `path`, and name no line.
 
     Raises ScenarioError as `load_scenario`.
     """
@@ -172,7 +172,7 @@ def checked_data(
 
 
 def name_from(path: Path) -> str:
-    """The default name of a scenario: that of its file, without what a name can't have."""
+    """Default name of a scenario: its file's name, without characters that names can't have."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("._-")[:80] or "scenario"
 
 
@@ -260,7 +260,7 @@ def _around(key: str) -> list[str]:
 
 
 def value_at(data: Mapping[str, Plain], key: str) -> Plain:
-    """What stands at a dotted key, entries by name or number; None where nothing does."""
+    """The value at a dotted key, with entries by name or number; None if the key is missing."""
     value, parts = cast(Any, data), key.split(".")
     while parts:
         try:
@@ -272,7 +272,7 @@ def value_at(data: Mapping[str, Plain], key: str) -> Plain:
 
 
 def number_at(data: Mapping[str, Plain], key: str) -> int | float | str | None:
-    """The number or quantity at a key, as written; None where there is none."""
+    """The number or quantity at a key, as written; None for any other value."""
     value = value_at(data, key)
     if isinstance(value, str):
         return value if _QUANTITY.fullmatch(value) else None
@@ -315,7 +315,7 @@ def _checked(data: dict[str, Plain], path: Path, places: Mapping[str, Place]) ->
 
 
 def _without_steps(data: dict[str, Plain]) -> tuple[dict[str, Plain], dict[str, str]]:
-    """The data with times for training steps in `recovery`, by `job.step`; what was which."""
+    """Convert times in training steps under `recovery` to hours; also return their texts."""
     job, in_steps = data.get("job"), dict[str, str]()
     try:
         step_h = TIME.parse(str(job.get("step") if isinstance(job, dict) else None))
@@ -339,7 +339,7 @@ def _without_steps(data: dict[str, Plain]) -> tuple[dict[str, Plain], dict[str, 
 
 
 def _nearest(places: Mapping[str, Place], key: str) -> Place:
-    """The place of a key, or of the nearest section around it that stands somewhere."""
+    """Position of a key, or of the nearest section around it that has one."""
     return next(places[name] for name in (*_around(key), "") if name in places)
 
 
@@ -347,7 +347,7 @@ def _nearest(places: Mapping[str, Place], key: str) -> Place:
 
 
 def _override(data: dict[str, Plain], overrides: Sequence[str], places: dict[str, Place]) -> None:
-    """Write each override into `data`. Raises ScenarioError with all that have no place."""
+    """Write each override into `data`. Raises ScenarioError with all invalid overrides."""
     problems: list[Problem] = []
     for override in overrides:
         alias, _, assignment = override.partition(" ") if override.startswith("--") else ("",) * 3
@@ -365,9 +365,9 @@ def _override(data: dict[str, Plain], overrides: Sequence[str], places: dict[str
 
 
 def said_axes(axes: Sequence[str]) -> dict[str, Any]:
-    """What texts such as ``costs.save=30 s:10 min:log12`` say of each key: a range, or a list.
+    """Values by key from texts such as ``costs.save=30 s:10 min:log12``: a range, or a list.
 
-    Raises ScenarioError: one is no such text, or a key is there twice.
+    Raises ScenarioError for an invalid text or a repeated key.
     """
     over: dict[str, Any] = {}
     for axis in axes:
@@ -432,7 +432,7 @@ def _step(section: Any, parts: list[str], place: Place) -> tuple[Any, int]:
 
 
 def _name(entry: Plain) -> str:
-    """What an entry of a list is called: its name, else its strategy."""
+    """Name of an entry of a list, else its strategy."""
     if isinstance(entry, dict):
         entry = entry.get("name") or entry.get("strategy")
     return entry if isinstance(entry, str) else ""

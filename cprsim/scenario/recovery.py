@@ -71,7 +71,7 @@ def _list(kind: Any, least: int = 0) -> Any:
 
 
 def _or_word(time: Any, words: Mapping[str, float]) -> Any:
-    """A time, or a word that stands for one."""
+    """Type of a time, or of a word that is replaced by a time."""
     word: Any = Annotated[Literal[tuple(words)], AfterValidator(words.get)]
     return Annotated[time | word, OneOf("text", "word", words=words)]
 
@@ -115,7 +115,7 @@ class PlacementSection(Model):
     groups: section(Groups) | None = None  # type: ignore[valid-type]
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """It is one of them."""
+        """Check that one of the fields is given."""
         if len(self.given) != 1:
             yield "", "is no placement: write outside, own, {ring: 2} or {groups: {...}}"
 
@@ -178,7 +178,7 @@ def options_of(system: str, written: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """(dotted key below the options, message) of what is wrong with them."""
+    """Yield (dotted key below the options, message) of each invalid option."""
     try:
         options_model(system).model_validate(written or {})
     except ValidationError as error:
@@ -229,7 +229,7 @@ class SubSavesSection(Model):
     selection_h: SubSaveTime = Field(0.0, description="To choose the rows, each time [time].")
     latency_h: SubSaveTime = Field(0.0, description="Fixed cost of each sub-save on top [time].")
     large_tables: Annotated[int, within(1, 10_000)] = Field(
-        7, description="The so many largest tables are prioritised."
+        7, description="Number of the largest tables, which are prioritised."
     )
     small_tables: SmallTables = Field(
         SmallTables.EACH_INTERVAL,
@@ -241,7 +241,7 @@ class SubSavesSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """A whole number of sub-saves makes an interval."""
+        """Check that an interval is a whole number of sub-saves."""
         if abs(1 / self.fraction - round(1 / self.fraction)) > 1e-9:
             yield "fraction", f"is {self.fraction:g}; it must be one over a whole number, as 0.125"
 
@@ -254,7 +254,7 @@ class RecoverySection(Model):
         default_factory=lambda others: others["strategy"],
         strict=True,
         pattern=NAME,
-        description="What the tables call it; default the strategy. Needed to compare a strategy "
+        description="Name in the tables; default the strategy. Needed to compare a strategy "
         "with itself at other settings.",
     )
     interval: Interval | None = Field(
@@ -272,11 +272,11 @@ class RecoverySection(Model):
     assumed: bool | None = Field(
         None,
         strict=True,
-        description="Whether `target_pls` is a guess that nobody accepted yet: then what is shown "
-        "begins with that.",
+        description="Whether `target_pls` is a guess that is not confirmed yet: then the output "
+        "begins with a warning.",
     )
     options: SystemOptions | None = Field(
-        None, description="Of the recovery systems: what each has besides."
+        None, description="Further options of the recovery systems."
     )
     sub_saves: SubSavesSection | None = Field(
         None,
@@ -291,7 +291,7 @@ class RecoverySection(Model):
 
     @property
     def rule(self) -> str | float | None:
-        """The interval that counts: the one given, else the strategy's own."""
+        """The interval in use: the one given, else the strategy's own."""
         default: str | None = SYSTEMS[self.strategy].default("interval")
         return default if self.interval is None else self.interval
 
@@ -311,7 +311,7 @@ class RecoverySection(Model):
         )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """What is given is what the strategy takes, and what it needs is given."""
+        """Check that the strategy takes the given keys, and has those that it needs."""
         system, is_of_paper = SYSTEMS[self.strategy], self.strategy in STRATEGIES
         for key in ("interval", "target_pls", "sub_saves"):
             if getattr(self, key) is not None and key not in system.options:

@@ -1,4 +1,4 @@
-"""How many shards go back at a failure of partial recovery, on average, by scope."""
+"""Mean number of shards that a failure of partial recovery reverts, by scope."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def expected_reverts(
     failures: FailureSource, scopes: Sequence[Scope], shares: ScopeShares, cluster: Cluster,
     useful_h: float,
 ) -> ExpectedFailures:  # fmt: skip
-    """Expected failures, and how many shards go back at one that takes any back.
+    """Expected failures, and the mean number of shards reverted by those that revert any.
 
     A failure of a rack strikes every shard of the rack, a silent error all. Where a failure strikes
     all trainers, and no server of theirs has the dense model, all shards go back.
@@ -55,7 +55,7 @@ def _scopes_by_source(
 
 
 def _reach(scope: Scope, shares: ScopeShares) -> Reach:
-    """What a failure takes: its rack, all, or, of every other scope, what the source names."""
+    """Nodes that a failure of a scope reverts: its rack, all, or those that the source names."""
     if scope.silent or scope.reach is Reach.ALL:
         return Reach.ALL
     return Reach.RACK if scope.reach is Reach.RACK and shares.rack is not None else Reach.NODE

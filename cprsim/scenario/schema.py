@@ -1,6 +1,6 @@
-"""A scenario: its sections, what they say together, and back to YAML text and JSON Schema.
+"""A scenario: its sections, checks between sections, and output as YAML text or JSON Schema.
 
-Keys are as users write them; attributes carry the unit inside.
+Keys are as users write them; attributes are named with the internal unit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SCENARIO_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 
 
 class Unknown(Model):
-    """An input that is not known exactly: between which values it lies."""
+    """An input that is not known exactly: the range of its values."""
 
     low: str | float = Field(description="The least, as the scenario would say it.")
     high: str | float = Field(description="The most, as the scenario would say it.")
@@ -70,7 +70,7 @@ class Scenario(Model):
         None, description="Where checkpoints go; needed where a cost is `transfer`."
     )
     costs: CostsSection = Field(
-        description="What a save, a load, noticing a failure and rescheduling take: a time, a "
+        description="Costs of a save, a load, detection and rescheduling: a time, a "
         "distribution or, for save and load, `transfer`."
     )
     recovery: tuple[RecoveryEntry, ...] = Field(
@@ -96,7 +96,7 @@ class Scenario(Model):
         description="Many such jobs on one cluster, for `cprsim fleet`; every other command leaves "
         "it aside.",
     )
-    prices: Prices | None = Field(None, description="What is paid for, in one currency.")
+    prices: Prices | None = Field(None, description="Prices of resources, in one currency.")
     unknown: dict[str, Unknown] | None = Field(
         None,
         max_length=20,
@@ -123,7 +123,7 @@ class Scenario(Model):
         return {**n_nodes, SYNC_PS: n_servers, ANY: n_nodes[ANY] + n_servers}
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """What fits in its own section but not with the others."""
+        """Yield contradictions between sections."""
         for rule in RULES:
             yield from rule(self)
 
@@ -182,7 +182,7 @@ def _of_source(scenario: Scenario, failures: Failures) -> Found:
                 expected = scenario.n_nodes_of.get(role, 0) * useful_h / lifetime.mtbf_h
                 yield from _not_too_many(expected, f"roles.{role}.{lifetime.mtbf_key}")
             if ANY in failures.roles:
-                yield f"roles.{ANY}", "name each role: every node has a clock of its own"
+                yield f"roles.{ANY}", "name each role: every node has its own clock"
         case TraceFailures(spec=LogSpec(n_nodes=int(n_watched))) if n_job > n_watched:
             message = f"the trace has {n_watched} nodes, the job {n_job}: each slot of the job "
             yield "nodes", message + "needs a node of the trace"
@@ -250,7 +250,7 @@ def _of_cluster(scenario: Scenario) -> Found:
 
 
 def _of_costs(scenario: Scenario) -> Found:
-    """What follows from bytes has bytes, and a link or a storage to go over."""
+    """Check that costs by size have a size, and a link or a storage for the transfer."""
     cluster = scenario.cluster
     of_entries = {f"recovery.{i}.costs": entry.costs for i, entry in enumerate(scenario.recovery)}
     cost_at: dict[str, object] = {}
@@ -271,7 +271,7 @@ def _of_costs(scenario: Scenario) -> Found:
                 links = ", ".join(cluster.links) or "none"
                 yield key, f"there is no link `{cost.link}` in `cluster.links`; it has: {links}"
             if cluster.shard_bytes is None:
-                yield key, "a link needs what goes over it: give the state of a node in `cluster`"
+                yield key, "a link needs a size to transfer: give the state of a node in `cluster`"
 
 
 def _of_recovery(scenario: Scenario) -> Found:
@@ -280,7 +280,7 @@ def _of_recovery(scenario: Scenario) -> Found:
     for i, entry in enumerate(scenario.recovery):
         key = f"recovery.{i}"
         if (first := names.index(entry.name)) < i:
-            message = f"`{entry.name}` is there already (entry {first + 1}): give this one another "
+            message = f"entry {first + 1} is called `{entry.name}` too: give this one another "
             yield key, f"{message}name, for example `name: {entry.name}-2`"
         if not scenario.cluster.emb_ps and entry.strategy in NEEDS_SERVERS:
             message = f"`{entry.strategy}` reloads embedding servers one by one; workers go back "
@@ -314,7 +314,7 @@ def _of_scopes(scenario: Scenario) -> Found:
     scopes, clock = scenario.scopes, scenario.failures.clock
     shares = [scope.share for scope in scopes if scope.share is not None]
     if scopes and not shares:
-        message = "each has `failures` of its own: one at least has a `share` of the section"
+        message = "each has its own `failures`: at least one needs a `share` of the section"
         yield "scopes", f"{message} `failures`"
     elif scopes and abs(sum(shares) - 1.0) > 1e-6:
         yield "scopes", f"the shares add up to {sum(shares):g}; they must add up to 1"

@@ -1,4 +1,4 @@
-"""What a curve was measured on: the section `kernel`, digests and versions, and what is here."""
+"""Origin of a curve: section `kernel`, digests and versions, compared with the present ones."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ class _Loader(yaml.SafeLoader):
 def read_yaml(text: str, file: Path | str) -> tuple[Plain, dict[str, Place]]:
     """The data of one YAML document, and the place of each of its dotted keys.
 
-    Raises ScenarioError where the text is no YAML, has a key twice, or a tag, or where its aliases
-    stand for too much.
+    Raises ScenarioError for invalid YAML, a repeated key, a tag, or aliases that expand to too
+    much text.
     """
     places: dict[str, Place] = {}
     problems: list[Problem] = []
@@ -104,12 +104,12 @@ def _place(file: Path | str, node: yaml.Node) -> Place:
 
 
 def dotted(section: str, key: str | int) -> str:
-    """The dotted key of what stands in a section."""
+    """The dotted key of an entry in a section."""
     return f"{section}.{key}" if section else str(key)
 
 
 def scalar(text: str) -> Scalar:
-    """What an unquoted scalar means in YAML 1.2's core schema."""
+    """Parse an unquoted scalar by YAML 1.2's core schema."""
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):

@@ -1,8 +1,8 @@
-"""What failures cost in accuracy: the event logs of one replication, replayed on a real model.
+"""Accuracy cost of failures: the event logs of one replication, replayed on a real model.
 
 The model is trained once without failures, and once more under each strategy whose failed servers
-reload while the others go on. A strategy that rolls all back trains the same batches on the
-same weights again and ends bit by bit as the run without failures, so it is not trained anew.
+reload while the others continue. A strategy that rolls everything back trains the same batches on
+the same weights again and ends bit by bit as the run without failures, so it is not trained again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OnProgress = Callable[[str, int, int], None]  # which run, samples done, samples
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """One finished run: how good its model is, and its loss on the way."""
+    """One finished run: the quality of its model, and its training loss."""
 
     quality: Quality  # on the test clicks
     curve: LossCurve
@@ -38,7 +38,7 @@ class Trained:
 
 @dataclass(frozen=True, slots=True)
 class StrategyAccuracy:
-    """What the failures of one replication did under one strategy."""
+    """Effect of the failures of one replication under one strategy."""
 
     policy: Policy
     trained: Trained | None  # None: the job did not finish
@@ -52,7 +52,7 @@ class StrategyAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class TrainingOutcome:
-    """Everything that `cprsim train` shows."""
+    """All results of `cprsim train`."""
 
     replication: int
     whole: Trained  # without failures

@@ -1,4 +1,4 @@
-"""From the section `kernel` of a scenario to clicks, a model's shape and a plan of training."""
+"""Make clicks, a model's shape and a training plan from the section `kernel` of a scenario."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOURCE = (
 
 @dataclass(frozen=True, slots=True)
 class ProxyModel:
-    """What is trained in place of the user's model."""
+    """The model that is trained in place of the user's."""
 
     shape: ModelShape
     train: Clicks
@@ -41,7 +41,7 @@ class ProxyModel:
 
     @property
     def measured_on(self) -> str:
-        """What accuracy was measured on, in words."""
+        """The data on which accuracy was measured, in words."""
         return f"a stand-in: {self}; tested on the {len(self.test):,} clicks that follow"
 
     def __str__(self) -> str:
@@ -55,14 +55,14 @@ class ProxyModel:
 
 
 def proxy_model(loaded: LoadedScenario) -> ProxyModel:
-    """Make or read the clicks, and say what is trained on them.
+    """Make or read the clicks, and describe the model that is trained on them.
 
-    Raises ScenarioError for a log that is not there, or where the scenario names a trainer of the
-    user's own; ClickError for a log that can't be read.
+    Raises ScenarioError for a missing log, or where the scenario names a trainer of the user;
+    ClickError for a log that can't be read.
     """
     section = loaded.scenario.kernel or Kernel.model_validate({})
     if loaded.scenario.silent is not None:
-        message = "is left out of what is trained or rehearsed: leave it out here too"
+        message = "can be neither trained nor rehearsed: leave it out here"
         raise ScenarioError.at(loaded.place("silent"), message, "silent")
     if section.trainer is not None:
         words = "is a trainer of your own; here the built-in model is trained"

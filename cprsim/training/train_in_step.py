@@ -1,6 +1,6 @@
 """Trainers in step, from a scenario: their setting, and a stand-in trained on as many replicas.
 
-The order of events in time comes from `sync`, what they do to a model from `kernel`. The stand-in
+The order of events in time comes from `sync`, their effect on a model from `kernel`. The stand-in
 has fewer threads and smaller batches than the scenario's job, and synchronises at the same times.
 """
 
@@ -102,8 +102,8 @@ def train_in_step(team: Team) -> tuple[Quality, float]:
 def outages_of(log: EventLog, useful_h: float, cluster: Cluster, run_h: float) -> list[Outage]:
     """Trainers and sync servers that failed in a simulated job, in the time of a stand-in's run.
 
-    A node is away from its failure to its replacement, in hours of work: while the whole job
-    stands still, so do the others, and who comes back meanwhile was not away.
+    A node is away from its failure to its replacement, in hours of work: a stop of the whole job
+    stops the others too, so that a node replaced during the stop was not away.
     """
     works = np.isin(log.activity[:-1], (Activity.USEFUL, Activity.LOST))
     work_h = np.append(0.0, np.cumsum(np.where(works, np.diff(log.at_h), 0.0)))
@@ -133,7 +133,7 @@ def train_with_failures(
     per_h = team.n_trained / useful_h
 
     def up_to(position: int) -> None:
-        """Save and lose what the job did up to a position in the data."""
+        """Apply the job's saves and losses up to a position in the data."""
         while to_do:
             if start + round(to_do[0].at * per_h / batch) * batch > position:
                 return

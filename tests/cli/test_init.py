@@ -81,7 +81,7 @@ def test_a_file_that_is_there_stays_unless_forced(cprsim, scenario) -> None:
     for arguments in (RECOMMENDER, ("--from", "quickstart")):
         refused = cprsim("init", scenario, *arguments)
         assert refused.exit_code == 2
-        assert "there already" in refused.stderr
+        assert "exists and was not changed" in refused.stderr
         assert scenario.read_text() == before
     assert cprsim("init", scenario, *RECOMMENDER, "--force").exit_code == 0
     assert load_scenario(scenario).scenario.cluster.emb_ps == 4

@@ -152,7 +152,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     # rehearse
     *((("rehearse", "rehearsal", "--set", "kernel.samples=2000", "--strategies", names), said)
       for names, said in (("ful", "the scenario has no `ful`"), ("full,full", "names one twice"))),
-    *((changed("silent={mtbf: 8 h, latency: 1 h}", command=command), "silent: is left out of what")
+    *((changed("silent={mtbf: 8 h, latency: 1 h}", command=command), "silent: can be neither")
       for command in ("train", "rehearse")),
     # reproduce
     (("reproduce", "nonsense"), "'nonsense' is no result: "),

@@ -131,7 +131,7 @@ def test_looked_up_rows_of_bags_are_filled_up() -> None:
     assert fused_rows({"narrow": np.array([1, 2])}, column, layout).tolist() == [[-1, 6], [-1, 7]]
     with pytest.raises(ParameterError, match="row 3 of 'narrow', which has 3"):
         fused_rows({"narrow": np.array([3])}, column, layout)
-    with pytest.raises(ParameterError, match="'other', which is none of its tables"):
+    with pytest.raises(ParameterError, match="'other', which is not one of its tables"):
         fused_rows({"other": np.array([3])}, column, layout)
     with pytest.raises(ParameterError, match=r"\[1, 2\] samples of one batch"):
         fused_rows({"wide": np.array([3]), "narrow": np.array([1, 1])}, column, layout)

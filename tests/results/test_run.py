@@ -62,7 +62,7 @@ def test_what_a_rehearsal_measured_is_shown_and_recommends_no_entry(write):
 
 SLOW = ["costs.save={stall: 1 s, background: 5 min}"]
 SAID = (
-    "full: a save goes on in the background for 5 min, longer than the interval of 2 min: each "
+    "full: a save runs in the background for 5 min, longer than the interval of 2 min: each "
     "save waits for the one before it, and the job with it. Take an interval of at least 5 min."
 )
 
@@ -89,7 +89,7 @@ FULL = "{strategy: full, interval: 2 min}"
         (FULL, ["costs.save={stall: 1 s, background: {family: gamma, mean: 5 min, shape: 2}}"],
          SAID),
         # a system is warned of for each tier that is too slow
-        (TIERS.format("2 min"), [*SLOW, *JOB], "scr: a save to `remote` goes on in the background "
+        (TIERS.format("2 min"), [*SLOW, *JOB], "scr: a save to `remote` runs in the background "
          "for 5 min, longer than the 2 min in"),
         (TIERS.format("5 min"), [*SLOW, *JOB], None),
         # saves that are left out while one is under way hold up nobody

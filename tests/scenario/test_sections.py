@@ -150,7 +150,7 @@ WRONG = {
         "sync.servers=null": ("", "keeps its central copy on sync servers"),
         "sync.iteration=0 s": ("", "takes no time"),
         "sync={algorithm: shadow-ma, elastic: 1, iteration: 1 s, dense_size: 8 MB, "
-        "trainer_bandwidth: 1 Gbit/s}": ("sync.elastic", "undoes all that its workers learn"),
+        "trainer_bandwidth: 1 Gbit/s}": ("sync.elastic", "undoes all updates of its workers"),
         "sync.momentum=0.9": ("", "is of shadow-bmuf and fr-bmuf alone"),
         "sync.stragglers={trainers: 30, factor: 2}": ("sync.stragglers.trainers", "30 of 20"),
         "cluster.trainers=0": ("", "`sync` says how trainers stay in step"),
@@ -159,7 +159,7 @@ WRONG = {
     "shards": {
         "cluster.emb_ps=5": ("cluster.shards", "are on 18 servers, and `emb_ps` is 5"),
         "cluster.shards.0.access=0.1": ("cluster.shards", "for 1.85 of the look-ups in all"),
-        "cluster.shard_size=10 GB": ("cluster.shards", "give neither `tables` nor `shard_size`"),
+        "cluster.shard_size=10 GB": ("cluster.shards", "leave out `tables` and `shard_size`"),
         "cluster.shards.0.access=null": ("cluster.shards", "give it for all, or for none"),
     },
     "roles": {

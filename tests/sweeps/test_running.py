@@ -157,7 +157,7 @@ def axes_of(*texts: str) -> list[str]:
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 SAID = (
     "cprsim: can't write to results/points: No space left on device; 4 of 8 points are finished "
-    "and kept: the same command goes on from there\n"
+    "and kept: the same command continues from there\n"
 )
 
 

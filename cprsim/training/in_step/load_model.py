@@ -17,7 +17,7 @@ from cprsim.job.sync_setting import SyncSetting
 
 @dataclass(frozen=True, slots=True)
 class LoadModel:
-    """What the load model says of one setting."""
+    """Throughput of one setting by the load model."""
 
     samples_per_h: float  # EPS, per hour
     linear_samples_per_h: float  # what the workers would do if nothing held them up

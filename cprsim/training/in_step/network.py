@@ -1,4 +1,4 @@
-"""Exchanges with the sync servers, all at once through shared bandwidth."""
+"""Concurrent exchanges with the sync servers over shared bandwidth."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Network:
         return exchanged
 
     def drop(self, trainer: int) -> None:
-        """Forget the exchanges of a trainer: it is gone."""
+        """Discard the exchanges of a lost trainer."""
         self._advance()
         self._waiting[trainer].clear()
         self._share()
 
     def servers_down(self, n_more: int) -> None:
-        """Sync servers are gone, or replaced: meanwhile exchanges stand still."""
+        """Change the number of sync servers that are down; exchanges stop while any of them is."""
         self._advance()
         self._n_down += n_more
         self._share()

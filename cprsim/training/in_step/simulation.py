@@ -1,4 +1,4 @@
-"""Running the trainers: for a while to see how fast they are, or through all data to log them."""
+"""Simulate the trainers: for a while to measure their speed, or through all data for a log."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def throughput(setting: SyncSetting, seed: int = 1) -> Throughput:
 
 @dataclass(frozen=True, slots=True)
 class SpeedPoint:
-    """One number of trainers: the simulation, and the load model beside it."""
+    """Throughput at one number of trainers, by simulation and by the load model."""
 
     setting: SyncSetting
     simulated: Throughput

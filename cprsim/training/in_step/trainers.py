@@ -38,7 +38,7 @@ class Outage:
 
 @dataclass(slots=True)
 class Thread:
-    """A worker thread: what it is at, to know at any instant how far it is."""
+    """State of a worker thread, which gives its progress at any instant."""
 
     trainer: int
     number: int
@@ -69,22 +69,22 @@ class Barrier:
         self._opened = env.event()
 
     def arrive(self) -> simpy.Event:
-        """Be there; the event of the AllReduce's end."""
+        """Arrive at the barrier; returns the event of the AllReduce's end."""
         self._n_here += 1
         self._check()
         return self._opened
 
     def leave(self) -> None:
-        """One thread will never come again."""
+        """Expect one thread less."""
         self._n_expected -= 1
         self._check()
 
     def forget(self, n_here: int) -> None:
-        """So many of those who are here are gone; their replacements are expected."""
+        """Remove lost threads from those that wait here; their replacements are expected."""
         self._n_here -= n_here
 
     def open(self) -> None:
-        """Let all threads go on, and close again."""
+        """Release all waiting threads, and close again."""
         opened, self._opened, self.full = self._opened, self._env.event(), self._env.event()
         self._n_here = 0
         opened.succeed()
@@ -99,10 +99,10 @@ class Trainers:
 
     Parameters
     ----------
-    seed : of the iteration times and of how the threads are out of step
+    seed : of the iteration times and of the delays between threads
     n_batches : in the whole run, dealt out one by one; None: without end
     outages : trainers and sync servers that fail
-    rows : where the events go; None: no log, and iterations may be taken together
+    rows : receives the events; None: no log, and iterations may be taken together
     stride : iterations of a thread that are one event, where no synchronisation comes between
     """
 
@@ -241,7 +241,7 @@ class Trainers:
         thread.synced_at_h = self._env.now
 
     def _retire(self, thread: Thread) -> None:
-        """No data are left for this thread."""
+        """End a thread for which no data are left."""
         self._n_active[thread.trainer] -= 1
         self._barrier.leave()
         if not any(self._n_active) and not self.finished.triggered:

@@ -1,9 +1,9 @@
 """Files of arrays: checked on reading, never unpickled.
 
     magic, length of the header (8 bytes each)
-    header (JSON): whose arrays these are, a position, name, type and shape of each array
+    header (JSON): owner of the arrays, a position, name, type and shape of each array
     the arrays, one after the other
-    SHA-256 of all that (32 bytes)
+    SHA-256 of everything before it (32 bytes)
 
 `pieces` gives the bytes of a file one by one, for a writer that limits its bandwidth.
 """
@@ -49,7 +49,7 @@ def pieces(
 
 
 def _memory(array: Array) -> memoryview:
-    """The memory of an array, uncopied: a table may be larger than what is free."""
+    """The memory of an array, not copied: a table may exceed the free memory."""
     if not array.flags.c_contiguous:
         raise ValueError("only contiguous arrays can be read back in place")
     return array.reshape(-1).view(np.uint8).data

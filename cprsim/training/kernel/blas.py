@@ -1,8 +1,8 @@
 """One BLAS thread while the kernel works, whatever the environment says.
 
-Its products are small: two threads on shared cores wait for each other and fall to a hundredth of
-one thread's speed. Several runs at once are what uses several cores; and the order of sums, so the
-bytes of a result, does not depend on how many there are.
+Its products are small: two threads on shared cores wait for each other and drop to a hundredth of
+one thread's speed. Parallel runs use the cores instead; and the order of sums, so the bytes of a
+result, does not depend on the number of cores.
 """
 
 from __future__ import annotations

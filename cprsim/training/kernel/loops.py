@@ -78,11 +78,11 @@ def relu_bias_gradient(y: Array, dy: Array, d_bias: Array) -> None:
 
 @compiled
 def gather(table: Array, rows: Array, bottom: Array, fields: Array, fields_t: Array) -> None:
-    """Lay out what interacts, once as it is and once transposed for the batched product.
+    """Lay out the interacting vectors, as they are and transposed for the batched product.
 
     table (n_rows, d), rows (n, n_tables), bottom (n, d) -> fields (n, f, d), fields_t (n, d, f)
 
-    Rows are fetched in a pass of their own: nothing but cache misses, and many at once.
+    Rows are fetched in a separate pass, so that many cache misses overlap.
     """
     n, d = bottom.shape
     for i in range(n):
@@ -127,7 +127,7 @@ def unpack_pairs(d_top_input: Array, d: int, d_pairs: Array) -> None:
 
 @compiled
 def bottom_gradient(d_fields: Array, d_top_input: Array, d_bottom: Array) -> None:
-    """d_bottom (n, d): what comes back through the pairs and through the direct copy."""
+    """d_bottom (n, d): the gradient through the pairs plus that through the direct copy."""
     for i in range(d_bottom.shape[0]):
         for k in range(d_bottom.shape[1]):
             d_bottom[i, k] = d_fields[i, 0, k] + d_top_input[i, k]

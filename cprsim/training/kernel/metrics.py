@@ -1,4 +1,4 @@
-"""How good predictions are: AUC, log-loss, normalised entropy, calibration, NDCG."""
+"""Quality of predictions: AUC, log-loss, normalised entropy, calibration, NDCG."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cprsim.training.kernel.loops import Array
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What predictions are worth."""
+    """Quality of predictions."""
 
     auc: float
     log_loss: float  # [nats]

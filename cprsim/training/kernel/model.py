@@ -67,7 +67,7 @@ class DenseStack:
             bias[:] = rng.normal(0.0, np.sqrt(1.0 / n_out), n_out)
 
     def buffers(self, n: int) -> list[Array]:
-        """What one pass over n samples writes: the output (n, out) of each layer."""
+        """Buffers of one pass over n samples: the output (n, out) of each layer."""
         return [np.empty((n, bias.size), bias.dtype) for _, bias in self.layers]
 
     def forward(self, x: Array, outputs: list[Array]) -> Array:

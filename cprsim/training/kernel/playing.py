@@ -51,9 +51,9 @@ class LossCurve:
 
 
 class Course:
-    """A model that is trained from event to event; its loss is noted at regular marks on the way.
+    """Trains a model from event to event, and records its loss at regular marks on the way.
 
-    What is trained again after a step back is noted once.
+    After a step back the loss of the repeated training replaces the earlier one.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class Course:
             self._tell(stop)
 
     def play(self, saver: Saver, schedule: Schedule) -> None:
-        """The same as `play`, with the loss noted."""
+        """Run `play`, with the loss recorded."""
         play(self.model, saver, schedule, self.go_to)
 
     def curve(self) -> LossCurve:
-        """What was noted so far; empty where the model does not tell its loss."""
+        """The recorded losses; empty if the model does not report its loss."""
         if not self._noted:
             return LossCurve(np.zeros(0, np.int64), np.zeros(0))
         mark, _, loss = (np.array(column) for column in zip(*self._noted, strict=True))

@@ -1,13 +1,13 @@
-"""Dense replicas over shared embeddings, trained as the log of simulated trainers says.
+"""Dense replicas over shared embeddings, trained in the order of a log of simulated trainers.
 
-    BEGAN       a thread takes the next batch and learns from the weights as they are
-    FINISHED    what it learned goes into its trainer's replica and the shared rows as they are now
-    SENT        what a synchronisation begins with is fixed     SYNCED   it acts
-    LOST        a trainer's replica and batches in work are gone    REPLACED   it begins anew
-    SERVER_...  a part of the central copy is gone; the next exchange brings its trainer's part
+    BEGAN       a thread takes the next batch and computes gradients of the current weights
+    FINISHED    they update its trainer's replica and the shared rows as these are now
+    SENT        the values of a synchronisation are fixed     SYNCED   they are applied
+    LOST        a trainer's replica and batches in work are lost    REPLACED   it begins anew
+    SERVER_...  a part of the central copy is lost; the next exchange brings its trainer's part
 
-Everything happens in the order of the log, one thing at a time: Hogwild's races without its
-randomness, so that a run can be repeated bit for bit.
+Events are applied one by one in the order of the log: Hogwild's races without its randomness, so
+that a run can be repeated bit for bit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan, predict
 
 @compiled
 def easgd(w: Array, sent: Array, g: Array, elastic: float) -> None:
-    """``u = a (sent - g); w -= u; g += u``: what one loses the other gains, so w + g stays."""
+    """``u = a (sent - g); w -= u; g += u``: elastic averaging, which keeps the sum w + g."""
     a = w.dtype.type(elastic)
     for i in range(w.shape[0]):
         u = a * (sent[i] - g[i])
@@ -87,7 +87,7 @@ def bmuf(g: Array, v: Array, mean: Array, momentum: float, block_rate: float) ->
 class Replicas:
     """n dense replicas over one table, at the start of a run.
 
-    `central` has the shared rows and the central copy of the layers: it is what is saved.
+    `central` has the shared rows and the central copy of the layers: the content of a save.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Replicas:
         return self._replicas[trainer][0].dense
 
     def train(self, log: SyncLog, before: Callable[[int], None] | None = None) -> None:
-        """Do what a log says, from its first event to its last."""
+        """Apply the events of a log in their order."""
         overflow_shows_in_the_loss = np.errstate(over="ignore", invalid="ignore")
         columns = (log.kind.tolist(), log.trainer.tolist(), log.thread.tolist())
         with one_thread(), overflow_shows_in_the_loss:
@@ -238,7 +238,7 @@ class Replicas:
         pull(self._dense, central, strength)
 
     def _average_gradients(self) -> None:
-        """One step of synchronous SGD, in the one replica that stands for all."""
+        """One step of synchronous SGD, in the one replica that represents all."""
         if self._gradients:
             mean = np.empty_like(self.model.dense)
             average(np.stack(self._gradients), mean)
@@ -276,7 +276,7 @@ class Replicas:
         return slice(server * n_dense // n_servers, (server + 1) * n_dense // n_servers)
 
     def gather(self) -> None:
-        """Let `model` hold what a save would write: without a central copy, the mean."""
+        """Put the content of a save into `model`: without a central copy, the mean."""
         if self._method is Method.NONE:
             average(self._dense, self.model.dense)
 

@@ -1,9 +1,9 @@
-"""Saves and failures acting on a model: which rows a save writes, how many bytes, what is lost.
+"""Saves and failures acting on a model: rows that a save writes, bytes, and rows that are lost.
 
 Without priority a save writes every server's whole shard and the layers. With it, an interval is
-cut into 1 / r sub-saves: each writes up to r x N rows of each large table, the ones that a tracker
-finds most urgent. The sub-save that ends the interval also writes the layers and the small tables
-(an option writes the small tables with every sub-save, at more bytes).
+divided into 1 / r sub-saves: each writes up to r x N rows of each large table, the most urgent ones
+by a tracker. The sub-save that ends the interval also writes the layers and the small tables (an
+option writes the small tables with every sub-save, at more bytes).
 
 A saver holds a copy of the rows as the last committed save of each left them; the start of the run
 counts as a save. Saving and reverting touch only rows that changed: all others equal their copy.
@@ -27,7 +27,7 @@ from cprsim.training.kernel.weights import Parcel, TrainableModel, Weights
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What a save that has started will leave in the store: the changed rows as they were then."""
+    """Content of a save in progress: the rows that changed, as they were at its start."""
 
     rows: Ints  # (m,)
     parcel: Parcel
@@ -36,17 +36,17 @@ class _Content:
 
 
 class Saver:
-    """Saves a model, and takes its shards back to what was saved. Made where a run starts.
+    """Saves a model, and reverts its shards to the last save. Created at the start of a run.
 
-    One save is under way at a time: `start` fixes its content, `commit` makes it valid, `abandon`
-    forgets it. Losing servers needs that no save is under way, as a failure abandons it.
+    One save is in progress at a time: `start` fixes its content, `commit` makes it valid, `abandon`
+    discards it. A failure abandons the save in progress before servers are lost.
 
     Parameters
     ----------
-    sub_saves : how an interval is cut into sub-saves; None: every save is whole
-    follows : one of several savers of a run: its owner marks in `changed` what moved and shows the
-        tracker what was looked up
-    like : the saver that this one goes on from, on the same run
+    sub_saves : how an interval is divided into sub-saves; None: every save is whole
+    follows : one of several savers of a run: its owner marks moved rows in `changed` and shows the
+        looked-up rows to the tracker
+    like : the saver to continue from, on the same run
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class Saver:
         )  # fmt: skip
 
     def fork(self) -> Saver:
-        """The same saver, which goes on alone with the run. Raises RuntimeError during a save."""
+        """A copy that continues alone with the run. Raises RuntimeError during a save."""
         self._require_idle()
         return Saver(self.model, self.shards, self.sub_saves, like=self)
 
     def do(self, event: Event) -> None:
-        """What an event does to saves and rows; going back in the data is the run's affair."""
+        """Apply an event to saves and rows; the run handles steps back in the data."""
         if isinstance(event, Lose):
             self.lose(event.servers, self.takes_layers(event))
         elif isinstance(event, SaveEvent):
@@ -115,7 +115,7 @@ class Saver:
         self.changed[rows] = 0
 
     def _parts(self, ends_interval: bool) -> list[slice | Ints]:
-        """What the save that starts now may write."""
+        """Rows that the save which starts now may write."""
         layout, how = self.shards.layout, self.sub_saves
         if how is None or self.tracker is None:
             return [slice(0, layout.n_rows)]
@@ -125,7 +125,7 @@ class Saver:
         return [self.tracker.choose(), *(layout.of(table) for table in sorted(small))]
 
     def commit(self) -> None:
-        """The save under way counts: what it holds is now what was last saved."""
+        """Commit the save in progress: its content becomes the last saved state."""
         content = self._take_pending()
         self.stored.write(content.rows, content.parcel)
         if content.dense is not None:
@@ -135,22 +135,22 @@ class Saver:
         self.bytes_written += content.n_bytes
 
     def abandon(self) -> None:
-        """The save under way does not count: its rows are unsaved again."""
+        """Abandon the save in progress: its rows are unsaved again."""
         self.changed[self._take_pending().rows] = 1
         if self.tracker is not None:
             self.tracker.abandoned()
 
     def save(self, ends_interval: bool = True) -> None:
-        """A save that nothing interrupts."""
+        """Make a save without interruption."""
         self.start(ends_interval)
         self.commit()
 
     def takes_layers(self, event: Lose) -> bool:
-        """Whether the layers go back too: no server is left, and no trainer that has them."""
+        """Whether the layers revert too: no server is left, and no trainer that has them."""
         return len(set(event.servers)) == self.shards.n_servers and not event.keeps_layers
 
     def lose(self, servers: Sequence[int], takes_layers: bool = False) -> None:
-        """Servers fail: their rows go back to what was last saved, all others go on."""
+        """Fail servers: their rows revert to the last save, all others stay."""
         self._require_idle()
         live = self.model.weights
         for segment in self.shards.of_servers(servers):

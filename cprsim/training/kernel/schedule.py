@@ -1,7 +1,7 @@
-"""What a run meets on its way: saves, servers that fail, steps back in the data.
+"""Events of a run: saves, failures of servers, steps back in the data.
 
 A trial has its schedule from a grid of saves (`Trial.schedule`), a simulated or real job from its
-event log (`of_log`). `Saver.do` does an event to a model, `play` a whole schedule.
+event log (`of_log`). `Saver.do` applies an event to a model, `play` a whole schedule.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from cprsim.job.records import EventKind, EventLog
 
 
 class SaveStage(Enum):
-    """Of a save: between its start, which fixes the content, and its commit the run may go on."""
+    """Stages of a save: its start fixes the content; the run may continue until its commit."""
 
     STARTS = "starts"
     COMMITS = "commits"
     ABANDONED = "abandoned"
-    WHOLE = "whole"  # start and commit at once
+    WHOLE = "whole"  # start and commit at the same position
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class SaveEvent:
 
 @dataclass(frozen=True, slots=True)
 class Lose:
-    """Servers fail together: their rows go back to what was last saved of them."""
+    """Servers fail together: their rows revert to the last saved ones."""
 
     at: float
     servers: tuple[int, ...]
@@ -74,7 +74,7 @@ BACK = (EventKind.REPLACED, EventKind.RESUMED)
 
 
 def of_log(log: EventLog, useful_h: float, shard_slots: range, replica_slots: range) -> Schedule:
-    """What the log of one replication did to the job; its useful hours are the whole run."""
+    """Events of the job in the log of one replication; its useful hours are the whole run."""
     return tuple(_events(log, useful_h, shard_slots.start, set(replica_slots)))
 
 

@@ -1,9 +1,9 @@
 """Many trials of one run: their common part is trained once, each trial from its first failure on.
 
-Saving changes no weight, so one run without failures serves every way of saving at once: each has
-a saver that follows the run. Where a trial's first failure strikes, the model goes on alone with
-that saver, as a fork, and is then put back. A fork is bit by bit what a run from scratch would have
-been; the run itself is the baseline (the twin) of all of them.
+Saving changes no weight, so one run without failures serves all ways of saving: each has a saver
+that follows the run. At a trial's first failure the model continues alone with that saver, as a
+fork, and is then restored. A fork equals a run from scratch bit by bit; the run itself is the
+baseline (the twin) of all of them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Baseline:
 
 
 class SharedRun:
-    """One run without failures, and all that may branch off it.
+    """One run without failures, and the trials that branch off it.
 
-    `until` says of each way of saving up to which share of the run it is followed.
+    `until` has, for each way of saving, the share of the run up to which it is followed.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class SharedRun:
                 saver.tracker.observe(rows)
 
     def advance(self, until: float) -> None:
-        """Train on to a share of the run, saving on the way; what is due there is saved."""
+        """Train on to a share of the run, with the saves that are due up to it."""
         due = [
             (save, saver)
             for saving, saver in self.savers.items()
@@ -69,14 +69,14 @@ class SharedRun:
         self.model.changed[:] = 0
 
     def leave(self, before: float) -> None:
-        """Follow no longer what nothing branches off at a share of the run, or later."""
+        """Drop the savers whose trials all branched off before this share of the run."""
         self.savers = {
             saving: saver for saving, saver in self.savers.items() if self.until[saving] >= before
         }
 
     @contextmanager
     def fork(self, saving: Saving) -> Iterator[Saver]:
-        """The model goes on alone from here, saved in one of the ways; then it is put back."""
+        """Let the model continue alone from here with one way of saving; then restore it."""
         state, observe = self.model.state(), self.model.observe
         self.model.observe = None
         yield self.savers[saving].fork()

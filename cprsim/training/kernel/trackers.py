@@ -1,7 +1,7 @@
 """Trackers: which rows of the large tables a sub-save writes first.
 
-A tracker runs on the embedding servers. It is told every access, chooses at the start of a
-sub-save, is told whether that save committed, and loses its state of a server that fails.
+A tracker runs on the embedding servers. It observes every access, chooses rows at the start of a
+sub-save, is notified when the save commits, and loses its state of a server that fails.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ABSENT = -1  # in place of a row, where a sample looks up fewer than others do
 
 @dataclass(frozen=True)
 class Tracked:
-    """What a tracker may look at: the segments of the large tables, and the rows themselves."""
+    """Inputs of a tracker: the segments of the large tables, and the rows themselves."""
 
     layout: TableLayout
     segments: tuple[Segment, ...]
@@ -39,7 +39,7 @@ class Tracked:
 
     @property
     def seeds(self) -> Array:
-        """(n_segments,) uint64, of what is drawn for each: the same in the job and on a server."""
+        """(n_segments,) uint64 random seeds, equal in the job and on a single server."""
         segments = self.in_job or self.segments
         tables, servers = np.array(
             [(segment.table, segment.server) for segment in segments], np.uint64
@@ -76,13 +76,13 @@ class Tracker:
         raise NotImplementedError
 
     def committed(self) -> None:
-        """The sub-save that `choose` was asked for counts."""
+        """Record that the sub-save of the last `choose` was committed."""
 
     def abandoned(self) -> None:
-        """It does not; all is as if it had not been asked for."""
+        """Record that it was abandoned, and restore the state before it."""
 
     def forget(self, server: int) -> None:
-        """The server is lost, and with it what the tracker knew of its rows."""
+        """Discard the tracker's state of the rows of a lost server."""
 
     @property
     def memory_bytes(self) -> int:
@@ -188,7 +188,7 @@ class LargestMomentum(MostFrequentlyUsed):
     def __init__(self, tracked: Tracked) -> None:
         if tracked.momentum is None:
             raise ParameterError(
-                "`momentum` ranks rows by what the optimizer keeps of each, and sgd keeps nothing: "
+                "`momentum` ranks rows by the optimizer's state of each, and sgd keeps nothing: "
                 "take adagrad or adam (`kernel.optimizer`), or another strategy"
             )
         super().__init__(tracked)
@@ -267,7 +267,7 @@ class RoundRobin(Tracker):
         return np.concatenate(chosen)
 
     def go_to(self, n_committed: int) -> None:
-        """Stand where so many committed sub-saves lead to."""
+        """Set the state after a number of committed sub-saves."""
         self._part[0] = n_committed % self._n_parts
 
     def committed(self) -> None:
@@ -329,7 +329,7 @@ class SubSampledUsed(Tracker):
         self._n_seen += len(rows)
 
     def go_to(self, n_seen: int) -> None:
-        """Stand where so many samples of the job lead to."""
+        """Set the state after a number of samples of the job."""
         self._n_seen[0] = n_seen
 
     def choose(self) -> Ints:
@@ -380,7 +380,7 @@ def segment_of(tracked: Tracked) -> Ints:
 
 @compiled
 def put(bucket: Array, ways: int, place: int, random: Array) -> None:
-    """Add a place to a bucket (8,) unless it is there; evict a random one if none is free."""
+    """Add a place to a bucket (8,) that lacks it; evict a random one if none is free."""
     for way in range(ways):
         if bucket[way] == place:
             return

@@ -1,7 +1,7 @@
 """The training loop: batches in the order of the data, nothing allocated, nothing random.
 
-A position is a number of samples. It stands on the grid of batches: the loop stops only between
-two batches, and what happens in between (saves, failures) is rounded to the nearest one.
+A position is a number of samples on the grid of batches: the loop stops only between two batches,
+and events in between (saves, failures) are rounded to the nearest one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TrainingPlan:
 
 @dataclass(slots=True, eq=False)
 class Gradients:
-    """What a batch of n samples, or a part of one, changes: of the layers, and of each field."""
+    """Gradients of a batch of n samples, or a part of one: of the layers, and of each field."""
 
     d_dense: Array  # (n_dense,), of the mean loss
     d_fields: Array  # (n, 1 + n_tables, d)
@@ -70,12 +70,12 @@ def sum_of_parts(parts: Sequence[Gradients]) -> Gradients:
 
 
 class ProxyTrainer:
-    """A model on its way through the clicks, at the start of its run when it is made.
+    """A model in training on the clicks, at the start of its run when it is made.
 
     `changed` (n_rows,) marks the embedding rows that moved; a save clears it.
     `observe`, where given, sees the rows (n, n_tables) of each batch after its update.
-    `test` is what it is evaluated on.
-    With `n_parts` a batch is trained as by so many trainers in step, each of whom has a part.
+    `test` has the samples of its evaluation.
+    With `n_parts` a batch is trained as by `n_parts` trainers in step, each with a part.
     """
 
     def __init__(
@@ -177,16 +177,16 @@ class ProxyTrainer:
         return quality(clicks.label, self.predict(clicks))
 
     def state(self) -> dict[str, Array]:
-        """Copies of all arrays that decide how the run goes on."""
+        """Copies of all arrays that decide the rest of the run."""
         return {name: array.copy() for name, array in self.arrays().items()}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Go on from a copy, bit by bit as the run did."""
+        """Continue from a copy, bit by bit as the run did."""
         for name, array in self.arrays().items():
             np.copyto(array, state[name], casting="no")
 
     def arrays(self) -> dict[str, Array]:
-        """What decides how the run goes on, live."""
+        """Live arrays that decide the rest of the run."""
         return {
             **self.model.state(),
             "row_state": self.optimizer.row_state,
@@ -212,7 +212,7 @@ def learned(
 
 
 def predict(model: Dlrm, clicks: Clicks, workspace: Callable[[int], Workspace]) -> Array:
-    """Logits (n,) of clicks; `workspace` gives the buffers for so many samples."""
+    """Logits (n,) of clicks; `workspace` gives the buffers for a number of samples."""
     logits = np.empty(len(clicks), np.float32)
     with one_thread():
         for first in range(0, len(clicks), EVALUATION_BATCH):

@@ -1,4 +1,4 @@
-"""Trials: what one controlled run is, before it is trained.
+"""Trials: definitions of controlled runs, before they are trained.
 
 A trial is one run of the plan in which given servers fail at given shares of the run, under one way
 of saving. It is measured as the difference to the run without failures of the same clicks, order

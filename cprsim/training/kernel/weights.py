@@ -1,9 +1,9 @@
-"""A model in training, and all that training changes of it: rows by id, and the rest.
+"""A model in training, and the state that training changes: rows by id, and the dense state.
 
 Rows are named by fused ids: row i of table t is row ``layout.first_row[t] + i``. A row's parcel
-holds its weights first and then what the optimiser keeps of it; the dense parcel holds the layers
-and what the optimiser keeps of those. What a parcel is made of is its owner's affair: a parcel is
-only ever written back to the weights that it was read from, or to a copy of them.
+holds its weights first and then its optimiser state; the dense parcel holds the layers and their
+optimiser state. Only its owner knows the layout of a parcel: it is only ever written back to the
+weights that it was read from, or to a copy of them.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ class Weights(Protocol):
 
     @property
     def momentum(self) -> Sliced | None:
-        """What the optimizer keeps first of each row; None where nothing."""
+        """The first part of each row's optimiser state; None without one."""
 
     def read(self, rows: Ints) -> Parcel:
         """Copies of rows (m,), in that order."""
 
     def write(self, rows: Ints, parcel: Parcel) -> None:
-        """Rows (m,) become what a parcel of theirs holds."""
+        """Set rows (m,) to a parcel that was read from them."""
 
     def read_dense(self) -> Any:
         """A copy of the dense state."""
 
     def write_dense(self, parcel: Any) -> None:
-        """The dense state becomes what was read."""
+        """Set the dense state to a parcel that was read from it."""
 
     def bytes_of(self, rows: slice | Ints) -> int:
-        """Bytes of so many rows, the optimiser's included."""
+        """Bytes of some rows, the optimiser's included."""
 
     @property
     def dense_bytes(self) -> int:
@@ -70,18 +70,18 @@ class Weights(Protocol):
 
 
 class TrainableModel(Protocol):
-    """A model on its way through its samples: the built-in one, or a trainer of one's own."""
+    """A model in training on its samples: the built-in one, or the user's trainer."""
 
     changed: Array  # (n_rows,) marks the rows that moved; a save clears it
     observe: Callable[[Array], None] | None  # sees the rows of each batch after its update
 
     @property
     def weights(self) -> Weights:
-        """What a save holds of it, live."""
+        """The state that a save holds, live."""
 
     @property
     def seed(self) -> int:
-        """Of what is drawn at random in saving it."""
+        """Seed of the random draws in its saves."""
 
     @property
     def n_samples(self) -> int:
@@ -101,13 +101,13 @@ class TrainableModel(Protocol):
         """
 
     def evaluate(self) -> Quality:
-        """How good it is on samples that it is not trained on."""
+        """Quality on samples that it is not trained on."""
 
     def state(self) -> Any:
-        """A copy of everything that decides how the run goes on."""
+        """A copy of everything that decides the rest of the run."""
 
     def restore(self, state: Any) -> None:
-        """Be what the model was at `state`; the same may be put back several times."""
+        """Restore the model to a copied state, which can be used several times."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -37,7 +37,7 @@ def verdict_of(ratio: SeedMean) -> HeldOutVerdict:
 
 
 def checks_of(observed: Observed, fitted: FittedCurve) -> dict[str, Any]:
-    """What the file of a curve says of one metric's fit, of JSON's types."""
+    """Checks of one metric's fit for the file of a curve, of JSON's types."""
     loss = observed.loss[fitted.metric]
     single = observed.strategy(WHOLE) & (observed.n_failures == 1)
 
@@ -88,7 +88,7 @@ def _differences(fitted: FittedCurve) -> list[dict[str, Any]]:
 
 
 def _held_out(observed: Observed, fitted: FittedCurve) -> list[dict[str, Any]]:
-    """What each seed's histories lose over what the fit without that seed predicts; by PLS."""
+    """Losses of held-out trials over those predicted by the fit without their seed, by PLS."""
     by_each = np.array([predicted(observed, parts) for parts in fitted.without])
     by_others = by_each[observed.seed, np.arange(len(observed.trials))]
     loss, checks = observed.loss[fitted.metric], []

@@ -29,7 +29,7 @@ N_TIMES = 100
 def curve_file(
     measured: Measured, request: MeasureRequest, name: str, command: str
 ) -> StalenessCurve:
-    """Everything that the file of a curve says."""
+    """Contents of the file of a curve."""
     return StalenessCurve(
         name=name,
         responses=tuple(
@@ -46,7 +46,7 @@ def curve_file(
 
 
 def checks_document(measured: Measured) -> dict[str, Any]:
-    """What was checked, of JSON's types, by metric; and the bytes of all saves of one run."""
+    """Checks of each metric, of JSON's types; and the bytes of all saves of one run."""
     document: dict[str, Any] = {}
     for metric, fitted in measured.fitted.items():
         document[metric.value] = checks_of(measured.observed, fitted)
@@ -62,7 +62,7 @@ def checks_document(measured: Measured) -> dict[str, Any]:
 
 
 def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
-    """What made a curve: versions, seeds, number of runs. Names no machine and no person."""
+    """Origin of a curve: versions, seeds, number of runs. Names no machine and no person."""
     return {
         "cprsim": __version__,
         "commit": git_state(),
@@ -80,7 +80,7 @@ def manifest(measured: Measured, request: MeasureRequest) -> dict[str, Any]:
 
 
 def why_unfit(measured: Measured) -> tuple[str, ...]:
-    """Sentences, none where nothing speaks against the curve."""
+    """Reasons against using the curve, in sentences; empty for a curve that is fit for use."""
     reasons = []
     n_seeds, expected = len(measured.observed.seeds), measured.expected
     if n_seeds < FEWEST_SEEDS_TO_USE:
@@ -109,7 +109,7 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
 
 
 def _lost_in_noise(measured: Measured, metric: Metric) -> str:
-    """A sentence where a metric's losses can't be told from nothing; empty where they can."""
+    """A sentence if the losses of a metric are not significantly above 0; else empty."""
     low, high = typical_loss(response_of(measured.fitted[metric], WHOLE)).interval()
     if low > 0:
         return ""
@@ -120,7 +120,7 @@ def _lost_in_noise(measured: Measured, metric: Metric) -> str:
 
 
 def typical_loss(response: Response) -> MeanLoss:
-    """What a failure of one server of eight at any time costs, a replication per time."""
+    """Mean loss from a failure of one server of eight, over the times of the failure."""
     at = (np.arange(N_TIMES) + 0.5) / N_TIMES
     stale = (at * 7.3) % 1.0 * np.minimum(TYPICAL_INTERVAL, at)
     number = np.arange(N_TIMES)

@@ -26,7 +26,7 @@ HELD_OUT = (3, 6)  # failures of a run that takes no part in a fit
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What every seed runs."""
+    """Trials of every seed."""
 
     strategies: tuple[str, ...] = STRATEGIES  # that meet every scene
     # further single failures under plain partial recovery: they tell W, which all strategies share
@@ -58,7 +58,7 @@ def measurable(design: Design, *, has_momentum: bool) -> Design:
 
 
 def design_of(strategies: Sequence[str]) -> Design:
-    """What every seed runs under some strategies; under all where none is named."""
+    """Design of the trials under some strategies; under all strategies if none is named."""
     if not strategies:
         return Design()
     names = tuple(dict.fromkeys(strategies))
@@ -72,7 +72,7 @@ def design_of(strategies: Sequence[str]) -> Design:
 def _scenes(
     design: Design, n_failures: tuple[int, ...], n_servers: int, rng: np.random.Generator
 ) -> list[tuple[float, tuple[ShardFailure, ...]]]:
-    """(T_save, failures) of some scenes, of so many failures each."""
+    """(T_save, failures) of some scenes, with the given number of failures in each."""
     n = len(n_failures)
     every = design.shortest * (design.longest / design.shortest) ** _stratified(n, rng)
     n_servers_failed = 1 + (max(1, n_servers // 2) * _stratified(n, rng)).astype(int)

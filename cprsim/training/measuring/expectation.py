@@ -1,7 +1,7 @@
-"""What a measurement can be expected to give, from one run without failures before it.
+"""Expected result of a measurement, from one run without failures before it.
 
-Its AUC stands beside what costs nothing to reach: the base rate, whose AUC is 1/2, and a logistic
-regression on the same clicks. What hardly learned has little to lose, and its curve would say so.
+Its AUC is compared with that of two simple predictors: the base rate, whose AUC is 1/2, and a
+logistic regression on the same clicks. A model that hardly learned has little accuracy to lose.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ N_TRIALS = 10  # of plain partial recovery in each seed
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One run without failures beside logistic regression, and what so many seeds will bring."""
+    """One run without failures, compared with logistic regression, and the precision to expect."""
 
     auc: float
     log_loss: float
-    logistic_auc: float | None = None  # None, as below: not known of a trainer of one's own
+    logistic_auc: float | None = None  # None, as below: unknown for a user's trainer
     n_test_clicks: int | None = None
     noise: float = 0.0  # of AUC, between runs that should be equal
     log_loss_noise: float = 0.0  # likewise
@@ -52,7 +52,7 @@ class Expected:
         return gain < max(LEAST_GAIN, LEAST_SHARE * easy)
 
     def warnings(self, precision: float) -> Iterator[str]:
-        """What speaks against measuring this model at all."""
+        """Reasons against measuring this model."""
         if self.noise or self.log_loss_noise:
             quiet = replace(self, noise=0.0).seeds_for(precision)
             yield (

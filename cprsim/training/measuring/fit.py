@@ -1,18 +1,18 @@
-"""From what trials lost to a response of each strategy.
+"""Fit a response of each strategy to the losses of trials.
 
     loss = intercept + slope(strategy) x sum over stale shards of share x W(t) x age
     age = (1 - phi(strategy)) s + phi(strategy) T/2
 
 t is the share of the run done at the failure, s the shard's net staleness and T the save interval,
-as shares of the run. W says how much a sample counts by when it is lost; its logarithm is linear
-between knots, and it is positive. phi says which part of a strategy's loss goes by the interval
-instead of by the time since the last save: rows that a sub-save did not choose.
+as shares of the run. W is the weight of a sample by the time of its loss; its logarithm is linear
+between knots, and it is positive. phi is the part of a strategy's loss that depends on the interval
+instead of the time since the last save: rows that a sub-save did not choose.
 
-All is fitted together to all trials of all seeds, single failures and several, by least squares;
-each trial is weighed by how noisy such trials are. Losses of several shards and failures add up:
-terms for those that do not were tried, by strategy and by what else was lost, and predicted held
-out seeds no better. The error of all this together is that of a jackknife: the whole fit is made
-again without each of the seeds (Tukey 1958).
+One least-squares fit covers all trials of all seeds, single failures and several; each trial is
+weighed by how noisy such trials are. Losses of several shards and failures add up: interaction
+terms, by strategy and by the other losses, were tried and predicted held out seeds no better. The
+error of the whole fit is the jackknife's: the fit is repeated without each of the seeds (Tukey
+1958).
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ TINY = 1e-7  # of a loss: nothing finer shows in an AUC of tens of thousands of 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Random deviation of a run from what it should lose: smaller, the later it left its twin.
+    """Random deviation of a run from its expected loss: smaller, the later it left its twin.
 
-    Two runs that differ a little drift apart as training goes on; the standard deviation is taken
+    Two runs that differ a little drift apart as training continues; the standard deviation is taken
     to fall exponentially with the share of the run done at the first failure.
     """
 
@@ -90,7 +90,7 @@ class SeedMean:
 
 @dataclass(frozen=True, slots=True)
 class FittedCurve:
-    """What was estimated for one metric."""
+    """Estimates for one metric."""
 
     metric: Metric
     strategies: tuple[str, ...]
@@ -101,7 +101,7 @@ class FittedCurve:
 
     @property
     def slopes(self) -> dict[str, Floats]:
-        """(n_seeds,) by strategy: what a seed's share in the slope of all would make of it."""
+        """(n_seeds,) by strategy: values of each seed whose mean is the slope."""
         replicates = [[parts[key].slope for key in self.strategies] for parts in self.without]
         estimate = np.array([self.parts[key].slope for key in self.strategies])
         return dict(zip(self.strategies, by_seed(estimate, np.array(replicates)).T, strict=True))
@@ -226,7 +226,7 @@ class _Model:
         return np.asarray(optimize.least_squares(residual, start, x_scale="jac").x)
 
     def errors(self, parameters: Floats) -> tuple[Floats, Noise]:
-        """(n,) from what the model misses: noise by time, and a share of the loss."""
+        """Standard errors (n,) from the residuals: noise by time, and a share of the loss."""
         predicted = self.predicted(parameters)
         residual = self.loss - predicted
         noise = Noise.of(residual, self.first_at)
@@ -235,7 +235,7 @@ class _Model:
         return scale * max(float(np.sqrt(np.mean((residual / scale) ** 2))), TINY), noise
 
     def parts(self, parameters: Floats) -> dict[str, Replicate]:
-        """What was found, by strategy; the mean of W over the run is 1."""
+        """Estimates by strategy, scaled so that the mean of W over the run is 1."""
         log_weight, slope, phi, (intercept,) = self._split(parameters)
         weight = np.exp(log_weight)
         mean = Weight(AT, weight).mean()

@@ -1,7 +1,7 @@
-"""Seeds run until the slopes are known well enough, or the time is up; what is finished is kept.
+"""Run seeds until the slopes are precise enough, or the time is up; finished work is kept.
 
 A measurement is a folder of journals and a file with the identity of the measurement. The same
-command again goes on where it was: what a journal holds is not run twice.
+command continues it: trials in a journal are not run again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ DEFAULT_BUDGET_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class MeasureRequest:
-    """What is asked for."""
+    """The request of a measurement."""
 
     loaded: LoadedScenario  # the scenario; its section `kernel` is what is measured
     folder: Path  # of the journals
@@ -69,7 +69,7 @@ class MeasureRequest:
         return self.loaded.scenario.kernel or Kernel.model_validate({})
 
     def further_metrics(self, observed: Observed) -> tuple[Metric, ...]:
-        """Metrics that are fitted beside AUC and log-loss."""
+        """Metrics that are fitted besides AUC and log-loss."""
         available = tuple(metric for metric in observed.loss if metric not in ALWAYS)
         if self.metrics is None:
             return available if self.kernel.trainer is not None else ()
@@ -92,7 +92,7 @@ class MeasureRequest:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What is known after some seeds."""
+    """Results after some seeds."""
 
     results: tuple[SeedResult, ...]
     observed: Observed
@@ -140,7 +140,7 @@ def _is_enough(request: MeasureRequest) -> bool:
 
 
 def read(request: MeasureRequest) -> list[SeedResult]:
-    """What the journals hold, seed by seed, up to the first seed that was not begun."""
+    """Results in the journals, seed by seed, up to the first seed that was not begun."""
     results = []
     for seed in request.seeds:
         result = read_seed(request.folder, seed)
@@ -151,7 +151,7 @@ def read(request: MeasureRequest) -> list[SeedResult]:
 
 
 def fitted(results: Iterable[SeedResult], n_servers: int) -> Measured:
-    """What complete seeds say in AUC and log-loss. Raises ParameterError for too few of them."""
+    """Fits of AUC and log-loss to complete seeds. Raises ParameterError for too few of them."""
     complete = tuple(result for result in results if result.twin is not None)
     trials = observed(complete, n_servers)
     with one_thread():  # else the last digits would depend on the number of cores
@@ -175,7 +175,7 @@ def with_further(measured: Measured, request: MeasureRequest) -> Measured:
 
 
 def identity(request: MeasureRequest) -> dict[str, Any]:
-    """What decides every run of a measurement, but for its seed."""
+    """Inputs of every run of a measurement, except its seed."""
     kernel = kernel_block(request.kernel)
     clicks = request.kernel.clicks
     described = {"trainer": dict(request.described)} if request.described else {}

@@ -1,4 +1,4 @@
-"""Finished trials as arrays: what each lost of samples, and of accuracy against its twin."""
+"""Finished trials as arrays: the samples lost, and the accuracy lost against the twin."""
 
 from __future__ import annotations
 

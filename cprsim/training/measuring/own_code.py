@@ -1,8 +1,7 @@
 """The code that a scenario names: found without running it, and run where that is allowed.
 
-A scenario may come from anybody, and to import a module is to run it. What lies below the working
-directory is taken for the user's own; anything else, installed packages included, needs the user's
-word.
+A scenario may come from anybody, and importing a module runs it. Code below the working directory
+counts as the user's own; any other, installed packages included, needs the user's permission.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A trainer of the user's own as the machinery of failures sees it: fused rows, saves and forks.
+"""A user's trainer as a model that saves, forks and failures can act on, with fused rows.
 
-Tables of several widths, each row with optimiser state of its own, lie one after the other; row i
+Tables of several widths, with their own optimiser state per row, lie one after the other; row i
 of the second table is fused row i + rows of the first.
 """
 
@@ -55,7 +55,7 @@ def _reported(reported: Mapping[str, float]) -> Quality:
 
 
 class ModelWeights:
-    """Rows and dense state of a trainer, or of a copy of what it holds."""
+    """Rows and dense state of a trainer, or of a copy of it."""
 
     def __init__(self, trainer: Any, layout: TableLayout) -> None:
         self.layout, self._trainer = layout, trainer
@@ -70,7 +70,7 @@ class ModelWeights:
 
     @property
     def momentum(self) -> Sliced | None:
-        """Of each row, what the optimizer of its table keeps first."""
+        """The first part of each row's optimiser state."""
         none = np.zeros(0, np.int64)
         has_any = all(len(table.get_rows(none)) > 1 for table in self.tables)
         return _Momentum(self) if has_any else None
@@ -79,7 +79,7 @@ class ModelWeights:
         return self.part(some, 0)
 
     def part(self, some: slice, part: int) -> Array:
-        """Of rows within one table: 0 the weights, then what the optimizer keeps."""
+        """Part of rows within one table: 0 the weights, then the optimiser state."""
         start, stop, step = some.indices(self.layout.n_rows)
         number = int(np.searchsorted(self.layout.first_row, start, side="right")) - 1
         first = int(self.layout.first_row[number])
@@ -167,7 +167,7 @@ class CopiedTable:
 
 @dataclass(slots=True, eq=False)
 class CopiedModel:
-    """A copy on the host of all that a save holds of a trainer."""
+    """A copy on the host of the state that a save holds of a trainer."""
 
     tables: Mapping[str, OwnTable]
     dense: bytes
@@ -231,7 +231,7 @@ def fused_rows(
     """Rows by table, (n,) or (n, k) each, as fused rows (n, n_tables) or (n, k, n_tables)."""
     if unknown := accessed.keys() - column.keys():
         raise ParameterError(
-            f"the trainer noted rows of {min(unknown)!r}, which is none of its tables"
+            f"the trainer noted rows of {min(unknown)!r}, which is not one of its tables"
         )
     by_table = {name: np.asarray(rows) for name, rows in accessed.items()}
     n = {len(rows) for rows in by_table.values()}

@@ -1,9 +1,9 @@
-"""What a trainer of one's own has to offer, so that it can be failed and measured.
+"""Interface of a user's trainer, by which it can be failed and measured.
 
     make(seed, options) ──> OwnTrainer: trains samples a to b, and says which rows it looked up
-                               ├── tables: rows by number, with what the optimiser keeps of them
+                               ├── tables: rows by number, with their optimiser state
                                ├── dense state as one blob
-                               └── its whole state, copied and put back
+                               └── its whole state, copied and restored
 
 `cprsim measure` calls the factory that a scenario names (``kernel: {trainer: package.module:make,
 options: {...}}``) in each of its workers, once per seed. All arrays are numpy's, on the host.
@@ -32,12 +32,12 @@ class OwnTable(Protocol):
         """Copies of rows (m,): weights (m, d) first, then each optimiser state, (m, ...)."""
 
     def set_rows(self, rows: Ints, parts: Sequence[Array]) -> None:
-        """Rows (m,) become what `get_rows` gave for them once."""
+        """Set rows (m,) to values that `get_rows` gave for them before."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """What a model says of samples that it was not trained on."""
+    """Predictions of a model for samples that it was not trained on."""
 
     label: Array  # (n,) 0 or 1; both must occur
     logit: Array  # (n,)
@@ -45,10 +45,10 @@ class Predictions:
 
 
 class OwnTrainer(Protocol):
-    """A model on its way through its samples, at the start of its run when it is made.
+    """A model in training on its samples, at the start of its run when it is made.
 
-    The same seed and options make the same trainer. What it draws at random on its way comes from
-    its own state.
+    The same seed and options make the same trainer. Its random draws during the run come from its
+    own state.
     """
 
     @property
@@ -85,16 +85,16 @@ class OwnTrainer(Protocol):
         """
 
     def get_dense(self) -> bytes:
-        """All parameters but the tables, and what the optimiser keeps of them."""
+        """All parameters but the tables, and their optimiser state."""
 
     def set_dense(self, blob: bytes) -> None:
-        """The dense state becomes what `get_dense` gave once."""
+        """Set the dense state to a value that `get_dense` gave before."""
 
     def state(self) -> Any:
-        """A copy of everything that decides how the run goes on, position and randomness too."""
+        """A copy of everything that decides the rest of the run, position and randomness too."""
 
     def restore(self, state: Any) -> None:
-        """Be what the trainer was at `state`; the same state may be put back several times."""
+        """Restore the trainer to a copied state, which can be used several times."""
 
     def describe(self) -> Mapping[str, Any]:
-        """What tells it from others, of JSON's types: framework, versions, digest of the data."""
+        """Identity of the trainer, of JSON's types: framework, versions, digest of the data."""

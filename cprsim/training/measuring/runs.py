@@ -33,7 +33,7 @@ COUNTED_INTERVAL = 0.1  # T_save, as a share of the run, at which bytes are coun
 
 @dataclass(frozen=True, slots=True)
 class SeedRuns:
-    """The task of one worker: what one seed has to run."""
+    """The task of one worker: the runs of one seed."""
 
     loaded: LoadedScenario
     seed: int
@@ -46,7 +46,7 @@ class SeedRuns:
 
 @dataclass(frozen=True, slots=True)
 class SeedResult:
-    """What one seed has measured so far."""
+    """Results of one seed so far."""
 
     seed: int
     twin: Baseline | None  # None: not all of its trials are there yet
@@ -60,7 +60,7 @@ def journal_of(folder: Path, seed: int) -> Path:
 
 
 def run_seed(task: SeedRuns) -> int:
-    """Run what the seed's journal does not hold yet; returns the number of trials run."""
+    """Run the trials that the seed's journal lacks; returns the number of trials run."""
     path = journal_of(task.folder, task.seed)
     before = read_seed(task.folder, task.seed)
     missing = [trial for trial in task.trials if trial not in before.quality]
@@ -106,7 +106,7 @@ def run_as(saving: Saving, n_tables: int) -> Saving:
 
 
 def require_seen(task: SeedRuns, n_run: int) -> None:
-    """Make sure that what a worker ran is here."""
+    """Check that the results of a worker can be read here."""
     result = read_seed(task.folder, task.seed)
     if n_run and result.twin is None and not result.quality:
         raise ResultError(
@@ -116,7 +116,7 @@ def require_seen(task: SeedRuns, n_run: int) -> None:
 
 
 def read_seed(folder: Path, seed: int) -> SeedResult:
-    """What a seed's journal holds."""
+    """Results in a seed's journal."""
     twin, quality, cpu_s = None, {}, 0.0
     for record in read_journal(journal_of(folder, seed)):
         measured = decode(Quality, record["quality"])
@@ -160,9 +160,9 @@ def own_model(
 def setting_of(loaded: LoadedScenario, seed: int) -> ProxyModel:
     """Clicks, initial weights and order of one seed.
 
-    Generated clicks are drawn anew, teacher included: errors over seeds speak for new data. A click
-    log is what it is: its training part is put into another order within each hundredth of it (so
-    that what changes in the course of the log still does), and the weights begin anew.
+    Generated clicks are drawn anew, teacher included: errors over seeds apply to new data. The
+    clicks of a log stay: its training part is shuffled within each hundredth of it (so that
+    changes in the course of the log remain), and the weights are drawn anew.
     """
     section = loaded.scenario.kernel or Kernel.model_validate({})
     seeded = loaded.scenario.model_copy(

@@ -1,6 +1,6 @@
-"""A trainer of one's own, tried before it is measured: whether it does what the protocol says.
+"""Check before a measurement that a user's trainer follows the protocol.
 
-One run without failures goes on from its copied state a second time, and is made and trained once
+One run without failures continues from its copied state a second time, and is made and trained once
 more from the start. Equal runs that do not end equal are noise in every loss that is measured.
 """
 
@@ -36,8 +36,8 @@ def check_trainer(model: OwnModel, again: OwnModel) -> Expected:
     if first == second != forked:
         raise ParameterError(
             f"the trainer's state is not whole: put back to sample {half} it ends at AUC "
-            f"{forked.auc:.6f}, and at {first.auc:.6f} without; `state` has to copy all that "
-            "decides how the run goes on (weights, optimiser, position, random numbers)"
+            f"{forked.auc:.6f}, and at {first.auc:.6f} without; `state` has to copy "
+            "everything that decides the rest of the run (weights, optimiser, position, randomness)"
         )
     repeated = (forked, second)
     n_clicks = (
@@ -53,7 +53,7 @@ def check_trainer(model: OwnModel, again: OwnModel) -> Expected:
 
 
 def _require_rows(name: str, table: OwnTable) -> None:
-    """What is written to rows is read back, and other rows stay."""
+    """Check that rows are read back as they were written, twice."""
     n = min(N_TRIED, table.n_rows)
     rows: Ints = np.unique(np.linspace(0, table.n_rows - 1, n).astype(np.int64))
     before = [np.array(part) for part in table.get_rows(rows)]
@@ -71,7 +71,7 @@ def _require_rows(name: str, table: OwnTable) -> None:
 
 
 def _require_noted(model: OwnModel, until: int) -> None:
-    """Train on; every row that moved was noted."""
+    """Train on, and check that every row that moved was noted."""
     before = model.weights.copy()
     model.run(until)
     for number, name in enumerate(model.trainer.tables):

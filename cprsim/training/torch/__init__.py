@@ -1,1 +1,1 @@
-"""PyTorch models in the machinery of failures; their public names are those of `cprsim.torch`."""
+"""PyTorch models in experiments with failures; their public names are those of `cprsim.torch`."""

@@ -126,7 +126,7 @@ class Epochs:
 
 
 def digest_of(batches: Any) -> str:
-    """SHA-256 of what batches hold, in their order: by their own `digest` where they have one."""
+    """SHA-256 of the contents of batches, in order: by their own `digest` where they have one."""
     if hasattr(batches, "digest"):
         return str(batches.digest())
     with torch.random.fork_rng():
@@ -154,7 +154,7 @@ def _sha256(tensors: Iterable[Any]) -> str:
 
 
 def samples_of(batch: Any) -> int:
-    """Length of the first tensor that a batch holds. Raises ParameterError where there is none."""
+    """Length of the first tensor in a batch. Raises ParameterError for a batch without tensors."""
     for tensor in _tensors(batch):
         return len(tensor)
     raise ParameterError(f"a batch of {type(batch).__name__} holds no tensor to count samples by")

@@ -1,4 +1,4 @@
-"""Planned failures inside a training loop of one's own."""
+"""Planned failures inside a user's training loop."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from cprsim.training.torch.tables import TrainedModule
 
 
 class FailureInjector(TrainedModule):
-    """Saves a model in memory at an interval, and takes its shards back when they fail.
+    """Saves a model in memory at an interval, and reverts its shards when they fail.
 
-    Call `step` after each step of the optimisers, and `close` at the end. Rows go back with their
-    optimiser state; if all shards fail, the layers do too.
+    Call `step` after each step of the optimisers, and `close` at the end. Rows revert with their
+    optimiser state; if all shards fail, the layers revert too.
 
     Parameters
     ----------
@@ -28,17 +28,17 @@ class FailureInjector(TrainedModule):
     n_samples : int
         Samples of the whole run, all epochs.
     failures : sequence of (share of the run, shards)
-        What fails when, in order; `examples/plan_a_measurement.py` draws some.
+        Failures in their order; `examples/plan_a_measurement.py` draws some.
     strategy : str, default "partial"
         Whole saves, or mfu, ssu, momentum, scar or round-robin.
     interval : float, default 0.1
         Between saves, as a share of the run.
     n_shards : int, default 8
-        Embedding servers that the rows are dealt out to.
+        Embedding servers over which the rows are distributed.
     shard_by : str, default "rows"
         By rows, numbered through all tables (row i is on shard i mod n), or by tables.
     seed : int, default 1
-        Of what is drawn at random in saving.
+        Seed of the random draws in saves.
 
     Raises
     ------
@@ -75,7 +75,7 @@ class FailureInjector(TrainedModule):
         self.struck: list[float] = []  # shares of the run at which shards went back
 
     def step(self, n: int) -> None:
-        """A step on n samples has been made; what is nearest to here happens now.
+        """Report a step on n samples; events nearest to this position happen now.
 
         The next batch is taken to be as large as this one: before one that is not, such as the
         last of an epoch, an event may happen a batch early or late.
@@ -97,5 +97,5 @@ class FailureInjector(TrainedModule):
                 self.struck.append(self.seen / self.n_samples)
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Remove the hooks from the embeddings."""
         self.accesses.remove()

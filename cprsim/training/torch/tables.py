@@ -1,4 +1,4 @@
-"""The embedding tables of a module: their rows, what optimisers keep of them, who looks them up."""
+"""The embedding tables of a module: their rows, optimiser state, and look-ups."""
 
 from __future__ import annotations
 
@@ -141,9 +141,9 @@ def _no_gradient(parameter: Any, sparse: bool) -> Any:
 class Accesses:
     """Listens to a module's embeddings: which rows each sample of a batch looks up.
 
-    What is looked up in evaluation mode is not counted. Inputs are taken to have the samples first;
-    where an embedding is called with something else, its rows are noted all the same, and only
-    which sample looked them up is guessed.
+    Look-ups in evaluation mode are not counted. Inputs are taken to have the samples first; if an
+    embedding is called with other inputs, its rows are still noted, and only the sample of each
+    look-up is guessed.
     """
 
     def __init__(self, module: Any, tables: Mapping[str, EmbeddingTable]) -> None:
@@ -173,7 +173,7 @@ class Accesses:
         }
 
     def remove(self) -> None:
-        """Listen no longer."""
+        """Remove the hooks from the embeddings."""
         for hook in self._hooks:
             hook.remove()
 
@@ -246,7 +246,7 @@ class TrainedModule:
         )
 
     def set_dense(self, blob: bytes) -> None:
-        """The same back; the learning rate goes on where it is."""
+        """Restore a copied dense state; the learning rate stays as it is."""
         tensors, at = self.dense(), 0
         if len(blob) != sum(tensor.nbytes for tensor in tensors):
             raise ParameterError(f"{len(blob)} bytes are not those of the model's dense state")

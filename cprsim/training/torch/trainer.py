@@ -108,7 +108,7 @@ class Trainer(TrainedModule):
         return float(loss.detach())
 
     def evaluate(self) -> Predictions | Mapping[str, float]:
-        """What the user's function says, the module in evaluation mode and without gradients."""
+        """Result of the user's function, with the module in evaluation mode and no gradients."""
         self.module.eval()
         with torch.no_grad():
             evaluated = self._evaluate(self.module)
@@ -129,7 +129,7 @@ class Trainer(TrainedModule):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What the trainer was then."""
+        """Restore a copied state."""
         tables = [part for table in self.tables.values() for part in table.parts]
         with torch.no_grad():
             for live, stored in zip((*tables, *self.dense()), state["tensors"], strict=True):
@@ -162,7 +162,7 @@ class Trainer(TrainedModule):
 
 
 def _repeat() -> None:
-    """Ask for what repeats; where PyTorch has none, `measure` says what that costs."""
+    """Ask PyTorch for deterministic operations; `measure` reports the noise without them."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
     warnings.filterwarnings("ignore", ".*does not have a deterministic implementation")

@@ -1,6 +1,6 @@
-"""From raw clicks to what the model eats: rows for categories, logarithms for integers.
+"""Encode raw clicks as inputs of the model: rows for categories, logarithms for integers.
 
-What an encoding learns, it learns from the training part of a log alone.
+An encoding is fitted to the training part of a log alone.
 """
 
 from __future__ import annotations

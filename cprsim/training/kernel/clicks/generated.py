@@ -34,7 +34,7 @@ ROW_EFFECT, INTEGER_EFFECT, PAIR_EFFECT, OFFSET = 1.6, 1.0, 1.0, -1.7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GeneratedClicks:
-    """Clicks, and what the teacher that drew them knows."""
+    """Clicks, with the log odds of the teacher that drew them."""
 
     clicks: Clicks
     teacher_logit: Float32  # (n,) log odds that each label was drawn with
@@ -80,7 +80,7 @@ def weight(key: int, kind: int, seed: Any) -> float:
 def teacher_logits(rows: Array, integers: Array, seed: Any, logit: Array) -> None:
     """Log odds (n,) of samples with rows (n, n_tables) and integers (n, 13).
 
-    Pairwise effects of all tables at once: sum over pairs z_s . z_t = (|sum z|^2 - sum |z|^2) / 2.
+    Pairwise effects of all tables in one sum: over pairs z_s . z_t = (|sum z|^2 - sum |z|^2) / 2.
     """
     n_tables, n_integers = rows.shape[1], integers.shape[1]
     n_terms = N_LATENT * n_tables * (n_tables - 1) / 2

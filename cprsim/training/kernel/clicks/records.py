@@ -23,7 +23,7 @@ TEST_SHARE = Fraction(1, 7)  # the last of Criteo's seven days
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawClicks:
-    """Lines of a click log in their order: numbers as written, what is missing marked."""
+    """Lines of a click log in their order: numbers as written, missing values marked."""
 
     label: Float32  # (n,) 0 or 1
     integers: Float32  # (n, 13) NaN where missing
