@@ -200,7 +200,7 @@ class Settled(SimpleNamespace):
     def __init__(
         self, declared: Mapping[str, Option], settings: Mapping[str, Any], job: Any, name: str
     ) -> None:
-        """Refuses what is out of bounds."""
+        """Refuse values out of bounds."""
         values = {key: option.default for key, option in {**OPTIONS, **declared}.items()}
         values.update(settings)
         for key, option in declared.items():
@@ -234,7 +234,7 @@ def _require(key: str, option: Option, value: Any, n_nodes: int) -> None:
 
 
 def beyond(key: str, value: Any, bound: str, n_nodes: int) -> str:
-    """What is wrong about a number, or about one of several; empty: nothing."""
+    """Return the error in a number or in one of several; empty if all are within the bound."""
     several = value if isinstance(value, tuple) else (value,)
     if all(BOUNDS[bound](number, n_nodes) for number in several):
         return ""

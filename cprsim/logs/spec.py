@@ -1,6 +1,6 @@
-"""What a user says of a log. Light: the help reads it."""
+"""Options of a user for a log. Imports little, as the help reads it."""
 
-# ruff: noqa: RUF009 - what makes the fields of a dataclass
+# ruff: noqa: RUF009 - `_option` makes the fields of a dataclass
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ OTHERS = ("duration", "state")  # columns that stand for the end
 
 
 def _option(words: str, metavar: str = "", option: str = "", *, many: bool = False) -> Any:
-    """A field with the help of its option, and what the command line calls it."""
+    """Return a field with the help of its option, and its name on the command line."""
     shell = {"metavar": metavar, "option": option, "many": many}
     return field(default=None, metadata={"help": words, "shell": shell})
 
@@ -179,7 +179,7 @@ class LogSpec:
 
     @property
     def options_given(self) -> dict[str, object]:
-        """What is said, by the name of its option."""
+        """Return the given values, by the names of their options."""
         values = {option: getattr(self, option.name) for option in fields(self)}
         return {
             option.metadata["shell"]["option"] or f"--{option.name.replace('_', '-')}": value

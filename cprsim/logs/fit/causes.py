@@ -1,4 +1,4 @@
-"""Causes that compete: a fit for each, what each brings about, and which one to fix first."""
+"""Competing causes: a fit for each, the effect of each, and which one to fix first."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def trainmover(job: JobFacts, o: Any) -> Policy:
 
 
 def _announced(job: JobFacts, o: Any, least_h: float) -> tuple[tuple[str, ...], float]:
-    """Scopes that are announced so long before, and the interval of saves for all others [h]."""
+    """Scopes with a warning of at least `least_h`, and the save interval for all others [h]."""
     in_time = [scope for scope in job.scopes if scope.notice_h > 0.0 and scope.notice_h >= least_h]
     unannounced = job.striking([scope for scope in job.scopes if scope not in in_time])
     names = tuple(scope.name for scope in in_time)

@@ -1,8 +1,8 @@
-"""Jobs that lose a step at most, or go on without lost nodes and take them in as they come back.
+"""Jobs that lose a step at most, or continue without lost nodes and readmit them on return.
 
-Replicas, shadow servers, undo and replay; those that are left retry the step in hand, restart in
-another shape (Varuna), compute what the lost ones would have (SPARe), or go on as fewer replica
-groups (HSDP, torchft). Where all copies of a shard are lost, the job goes back to its last save.
+Replicas, shadow servers, undo and replay; the remaining nodes retry the current step, restart in
+another layout (Varuna), do the work of the lost ones (SPARe), or continue as fewer replica groups
+(HSDP, torchft). If all copies of a shard are lost, the job rolls back to its last save.
 """
 
 from __future__ import annotations
@@ -127,9 +127,8 @@ def recycled_speeds(n_pipelines: int, n_stages: int) -> tuple[float, ...]:
     """Speed with no node missing, with one, with two and so on, `MOST_MISSING` at most.
 
     A stage that misses f of its d nodes takes d/(d - f) as long, and the slowest stage sets the
-    pace: ``v = 1 - max f/d``. The mean over all sets of missing nodes, where the stage that lacks
-    all its nodes stands still. A bound from below of ReCycle, which fills bubbles too. Source:
-    derived here.
+    pace: ``v = 1 - max f/d``. The mean over all sets of missing nodes; a stage without any of its
+    nodes has speed 0. A lower bound for ReCycle, which also fills bubbles. Source: derived here.
     """
     d, n = n_pipelines, n_pipelines * n_stages
     n_known = min(n, MOST_MISSING)
@@ -220,7 +219,7 @@ def varuna(job: JobFacts, o: Any, *, in_steps: bool = True) -> Policy:
 
 
 def groups(job: JobFacts, o: Any, *, retries: bool = False) -> Policy:
-    """The other replica groups go on without the struck one, or retry the step in hand first."""
+    """Replica groups that continue without the struck one, or first retry the current step."""
     n_groups = pieces.n_replicas(job, o.group)
     stall = o.quorum if retries else o.stall
     without = (pieces.regroup(stall), *meanwhile(job), load_in(o.copy, blocks=False))

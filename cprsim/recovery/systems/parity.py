@@ -1,4 +1,4 @@
-"""Parity and codes: lost embedding rows, or training data, are rebuilt from what others hold.
+"""Parity and codes: lost embedding rows, or training data, are rebuilt from other nodes.
 
 ECRec stripes rows and optimiser state over k servers with m of parity, up to date in every step.
 With PRM a reader's part of the data is rebuilt while the job waits; some samples are approximated.

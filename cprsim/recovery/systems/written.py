@@ -1,10 +1,10 @@
-"""A policy written in the scenario, its records as they are: tiers, captures and rules.
+"""A policy written in the scenario, as its records: tiers, captures and rules.
 
-What an entry leaves out follows from the job. A tier lies on the role that holds the state; what is
-saved to a remote tier, and loaded from it, costs what the job's own saves and loads do; a stage
-`reschedule` takes what the job's takes. An interval `young` is the tier's own,
-``sqrt(2 s/lambda)``: s what a save of it stalls the job for, lambda the rate of the failures for
-which it is the nearest that survives, in the order in which tiers are listed.
+Values missing from an entry follow from the job. A tier lies on the role that holds the state; a
+save to a remote tier, and a load from it, cost as much as the job's own; a stage `reschedule` takes
+the job's time. An interval `young` depends on the tier, ``sqrt(2 s/lambda)``: s the stall of its
+save, lambda the rate of the failures for which it is the nearest that survives, in the listed order
+of the tiers.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _rule(job: JobFacts, rule: Rule) -> Rule:
 
 
 def _filled(job: JobFacts, record: Filled, **defaults: Any) -> Filled:
-    """A record with what it leaves out, and with times over a node's link as hours."""
+    """Return a record with defaults for missing values, and times over a node's link in hours."""
     changes = {key: value for key, value in defaults.items() if not getattr(record, key)}
     for field in fields(record):
         cost = getattr(record, field.name)
