@@ -110,7 +110,7 @@ class BlockFailures:
             yield from self._chunks[number].of(replication)
 
     def _reach(self, n_chunks: int) -> bool:
-        """Draw until `n_chunks` chunks are there; return False if there are fewer."""
+        """Draw until `n_chunks` chunks are drawn; return False if the source has fewer."""
         while n_chunks > len(self._chunks) and not self._complete:
             self._require_room()
             chunk = next(self._more, None)

@@ -2,15 +2,15 @@
 
 A source draws the failures of a whole block of replications before anything is simulated, chunk by
 chunk of its clock's time. A chunk's content depends on (seed, block, length and number of the
-chunk) alone, so that every strategy, driver and interval meets the same failures. `BlockFailures`
-keeps the replications that are wanted.
+chunk) alone, so that every strategy, driver and interval has the same failures. `BlockFailures`
+keeps the requested replications.
 
     JobClock         one renewal process for the job: random nodes fail       (clocks.py)
     NodeClocks       a renewal process per node                               (clocks.py)
-    CorrelatedNodes  the same for nodes that differ, and shocks besides       (correlated.py)
-    Injected         so many failures, or these ones, on a named clock        (injected.py)
+    CorrelatedNodes  the same with unequal nodes (frailty) and shocks         (correlated.py)
+    Injected         a number of failures, or a list, on a named clock        (injected.py)
     Replay           the outages of a real cluster                            (replay.py)
-    SeveralSources   some of these on one clock                               (several.py)
+    SeveralSources   several of these sources on one clock                    (several.py)
 """
 
 from __future__ import annotations

@@ -146,9 +146,9 @@ def _of_capture(policy: Policy, capture: Capture, scopes: tuple[Scope, ...]) -> 
          f"`{after}` is no tier that is saved to at an interval"),
         (follows and roles[capture.tier] != roles.get(str(after), ""),
          f"`{after}` holds shards of another role"),
-        (followed is not None and followed.parts > 1, "what is saved in parts is not copied on"),
+        (followed is not None and followed.parts > 1, "saves in parts are not copied on"),
         (after is not None and capture.stall is not None,
-         "what follows a tier does not stall the job"),
+         "a save `after` a tier does not stall the job"),
         (capture.parts > 1 and every_h is None, "saves at an interval alone are in parts"),
     )  # fmt: skip
 

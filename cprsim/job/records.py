@@ -214,7 +214,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class OverLink:
-    """The state of a node over one of its own links, which nobody else uses."""
+    """The state of a node over one link of this node, without other traffic."""
 
     link: str = field(
         metadata={
@@ -228,7 +228,7 @@ class OverLink:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where checkpoints go. All who save or load at once share its bandwidth evenly."""
+    """Storage of checkpoints. Simultaneous saves and loads share its bandwidth evenly."""
 
     bandwidth_bytes_per_h: float
     server_bandwidth_bytes_per_h: Number = float("inf")  # of each server's own link

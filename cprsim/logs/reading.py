@@ -103,7 +103,7 @@ def _parsed(file: IO[bytes], path: PathLike[str], separator: str) -> Iterator[pd
                 chunksize=ROWS_AT_ONCE,
             )  # fmt: skip
     except pd.errors.ParserWarning:
-        message = "rows have more cells than this header: is it a title? Leave out what is above"
+        message = "rows have more cells than this header: is it a title? Leave out lines above"
         raise trace_error(path, 1, f"{message} the header") from None
     except pd.errors.EmptyDataError:
         raise trace_error(path, None, "is empty") from None

@@ -42,7 +42,7 @@ class LogSpec:
     format: str | None = _option("Format of the log; default: guessed, and shown.", "NAME")
     nodes: int | str | Path | None = _option(
         "Nodes observed, with those that never failed: their number; a table with node and any "
-        "of installed, entry, exit; dates: the log has these columns, or dates of its own.",
+        "of installed, entry, exit; dates: the log has these columns, or its own dates.",
         "N|FILE|dates",
     )
     period: str | None = _option(
@@ -51,7 +51,7 @@ class LogSpec:
         "FROM..TO",
     )
     columns: Mapping[str, str] | Sequence[str] | None = _option(
-        "What a column of a table, or of the table of nodes, is called, e.g. start=begin; may be "
+        "The name of a column in a table, or in the table of nodes, e.g. start=begin; may be "
         "repeated.",
         "OURS=THEIRS",
         "--column",
@@ -83,7 +83,7 @@ class LogSpec:
     )
     coalesce: str | None = _option(
         "Merge failures of one node that are less than this apart, e.g. '10 min'; default: "
-        "'1 min' where the log has no ends, else '0 s', which is none.",
+        "'1 min' where the log has no ends, else '0 s' (no merging).",
         "TIME",
     )
     together: str | None = _option(

@@ -282,7 +282,7 @@ def at_own_intervals(
             least_h = sqrt(2.0 * stall_h / rate) if rate > 0.0 else inf
             if least_h == 0.0:
                 raise ParameterError(
-                    f"saves to `{capture.tier}` stall nobody: give `every` as a time"
+                    f"saves to `{capture.tier}` do not stall the job: give `every` as a time"
                 )
             every_h = min(job.useful_h, max(least_h, behind_h))
         timed.append(replace(capture, every_h=every_h))

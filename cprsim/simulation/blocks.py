@@ -164,7 +164,7 @@ class Block:
         return replace(rows, costs=with_parts(rows.costs, row_parts(job.policy)))
 
     def log(self, job: SimulatedJob, replication: int, *, all_saves: bool = True) -> EventLog:
-        """Return the event log of one replication; of very many saves, log a few unless `all_saves`."""
+        """Event log of one replication; without `all_saves` it skips most if they are many."""
         every_h = [capture.every_h for capture in job.policy.captures if capture.every_h]
         skips = not all_saves and sum(job.useful_h / h for h in every_h) > MOST_SAVES_SHOWN
         _, log = run_one(job, *self.meets(job), replication, skips=skips)

@@ -123,8 +123,8 @@ class CostFit(Subject):
             f"the {kind}s {'grew' if last > first else 'fell'} from {first:.4g} s (first tenth of "
             f"them) to {last:.4g} s (last tenth): for a job that follows take {last:.4g} s, not "
             f"the mean of {mean} s": len(self.drift_h) > 0,
-            f"only {count(n, kind)}: taken as fixed, for nothing can be said of how much that "
-            f"varies; {FEWEST} are the fewest to fit, {FEW} to trust": n < FEWEST,
+            f"only {count(n, kind)}: taken as fixed, as its variation can't be estimated; "
+            f"{FEWEST} are the fewest to fit, {FEW} to trust": n < FEWEST,
             f"only {n} {kind}s: their mean of {mean} s may be anything from {low} to {high} s "
             "(95 %), and the intervals of other parameters are too narrow with so few":
                 n < FEW and self.best is not None,

@@ -248,7 +248,7 @@ def _of_failures(
     if fitted.gaps.ranking is not None and fitted.gaps.ranking.none_fits:
         lines.append(
             f"none fits: of the gaps, every family's p-value is below {P_REJECTED:g}; "
-            "what stands here is the least bad"
+            "the family here is the least bad"
         )
     if fitted.trend.differs:
         lines.append(fitted.trend.in_words())

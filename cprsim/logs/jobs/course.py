@@ -436,7 +436,7 @@ class JobCourse:
                 self._enter("load", at_s)
 
     def _no_second(self, at_s: float, said_s: float, name: str) -> None:
-        """Raise ParameterError if an attempt repeats, at another instant, an event that occurs once."""
+        """Raise ParameterError if an attempt repeats a unique event at another instant."""
         if at_s > said_s + NEAR_S:
             raise self.contradiction(at_s, f"a second {name} of an attempt that works on")
 

@@ -66,8 +66,8 @@ def facts_of(job: JobLedger) -> LoggedJob:
     every_h = interval_h(job)
     if isnan(every_h):
         raise ParameterError(
-            f"{job.job}: how often it saved can't be told from its log: --saves-every says it, as "
-            "in --saves-every '30 min'"
+            f"{job.job}: its log does not show the interval between saves: give it, as in "
+            "--saves-every '30 min'"
         )
     rng = stream(0, 0, "backtest/cut")
     own_h = {kind: _own_h(kind, failures, rng) for kind in KINDS}

@@ -180,7 +180,7 @@ SYSTEMS = (
     ),
     _row(
         "pccheck", f"{WHOLE} in_flight", behind, {"hides": inf}, "ASPLOS'25", PUBLISHED,
-        "several saves on their way at once; the job waits only for room for one more",
+        "several saves in flight simultaneously; the job waits only for room for one more",
         source="PCcheck (ASPLOS 2025): mechanism and number in flight published",
         overrides={"in_flight": 2},
     ),
@@ -192,7 +192,7 @@ SYSTEMS = (
     ),
     _row(
         "paracckpt", "every window snapshot other_paths", behind, {},
-        "ParaCkpt", SECONDARY, "saves are written over several paths at once",
+        "ParaCkpt", SECONDARY, "saves are written over several paths simultaneously",
         source="ParaCkpt: time S over the sum of the bandwidths secondary",
     ),
     _row(

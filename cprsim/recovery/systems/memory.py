@@ -328,8 +328,8 @@ EVERY_LEVEL = times(
 _levels = partial(
     row, mark=RECALLED, overrides={"every": EVERY_LEVEL}, family=Family.LEVELS,
     assumed="a partner's copy, and a share of a code, is a node's state over its own link. "
-    "Nodes are lost together in racks, all at once, or while the partner is down. Racks are no "
-    "larger than the distance of two members of a group of the code.",
+    "Nodes are lost together in failures of racks or of all nodes, or while the partner is down. "
+    "Racks are no larger than the distance of two members of a group of the code.",
     not_modelled="other partners than the next node; files that share a disk; verification.",
 )  # fmt: skip
 GEMINI = {
@@ -339,7 +339,7 @@ GEMINI = {
         bound="positive",
     ),
     "remote_every": time(
-        "progress between saves to the remote storage; at least what one takes", 3.0, "positive"
+        "progress between saves to the remote storage; at least the time of one", 3.0, "positive"
     ),
 }  # fmt: skip
 GEMINI_KEYS = "copies placement every idle remote_every"
@@ -376,8 +376,8 @@ SYSTEMS = (
         "copies of each shard in peers' host memory, each step where that fits, before remote "
         "saves", source="Wang et al. 2023: mechanism and the interval of remote saves published",
         overrides=GEMINI, family=Family.MEMORY,
-        assumed="a machine copies to its own memory, and reads it, in no time beside the "
-        "transfers; saves to the remote storage slow nothing.",
+        assumed="a copy to a machine's own memory, and reading it, take no time; saves to the "
+        "remote storage do not slow training.",
     ),
     _near(
         "dlrover-flash", SAVES, near, {}, "DLRover", RECALLED,
@@ -435,7 +435,7 @@ SYSTEMS = (
     ),
     _peers(
         "adacheck", f"{GEMINI_KEYS} unique", gemini, {"part": True}, "AdaCheck", SECONDARY,
-        "copies to peers what no other node holds anyway",
+        "copies to peers the part of the state that no other node holds",
         source="AdaCheck: 6 to 896 x smaller copies secondary", overrides=GEMINI,
         family=Family.EACH_STEP, assumed="as gemini; the copies are the largest of its paper's.",
     ),

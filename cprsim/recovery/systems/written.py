@@ -37,16 +37,16 @@ Filled = TypeVar("Filled", Tier, Capture, Stage, Elastic)
 DERIVED = (StageKind.RETRY, StageKind.PLANNED)
 OPTIONS = {
     "tiers": Option(tuple[Tier, ...], "where copies lie", ()),
-    "captures": Option(tuple[Capture, ...], "what is saved where, and when", ()),
+    "captures": Option(tuple[Capture, ...], "saves: their tier, content and interval", ()),
     "rules": Option(
-        tuple[Rule, ...], "what a failure does: the first rule that holds is taken", (),
+        tuple[Rule, ...], "recoveries from failures: the first rule that applies is used", (),
         needed=({"reverts": "all", "to": "start", "stages": ("detect", "reschedule")},),
     ),
     "elastic": Option(Elastic, "the speed without some units of the role"),
     "every": time(
         "progress between the saves whose interval is `young`; default: Young's", bound="positive"
     ),
-    "tax": Option(Tax, "what the system takes all the time", Tax()),
+    "tax": Option(Tax, "permanent overhead of the system", Tax()),
 }  # fmt: skip
 
 
@@ -108,6 +108,6 @@ WRITTEN = row(
     "policy", "", plan, {}, "the scenario", None,
     "as the scenario's entry writes it: tiers, captures and rules",
     source="the scenario", overrides=OPTIONS, interval="every", runs_as="the scenario's own",
-    assumed="What the entry writes, and what the job says of the rest.",
+    assumed="The values of the entry, and those of the job for the rest.",
 )  # fmt: skip
 SYSTEMS = (WRITTEN,)
