@@ -59,7 +59,7 @@ def compiled(function: F) -> F:
 
 
 def slow_to_compile(function: F) -> F:
-    """The same for what takes the compiler long. It makes no arrays (`part`)."""
+    """As `compiled`, for a function that compiles slowly. It makes no arrays (`part`)."""
     return cast(F, Compiled(function, is_slow=True))
 
 
@@ -73,7 +73,7 @@ def part(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """The same, into the very place of each call: for what is called in few places."""
+    """As `part`, but inlined at each call site: for functions called in few places."""
     parts[function] = True
     return function
 

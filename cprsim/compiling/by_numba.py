@@ -1,4 +1,4 @@
-"""What numba is told; imported when something is to be compiled.
+"""Settings of numba; imported when a function is compiled.
 
 Machine code is kept in `__pycache__`, in NUMBA_CACHE_DIR, or else in the user's cache. A folder
 there is named by a digest of the sources, so that a change in any of them compiles anew.
@@ -32,16 +32,16 @@ class _NoPlace:
 
 
 class _CodeOfPart(JITCodeLibrary):
-    """The code of a function that others are made of: handed to them as it is.
+    """Code of a part, linked unoptimised into the functions that call it.
 
-    They are optimised and made machine code as a whole. numba would do so with each part, and
-    with all that it calls, before it does with the whole: that takes twice as long.
+    A calling function is optimised and compiled as a whole. numba would first compile each part
+    with its callees, then the whole, which takes twice as long.
     """
 
     codegen = _NoPlace()
 
     def finalize(self) -> None:
-        """Gather what the part calls."""
+        """Link the code that the part calls."""
         for library in dict.fromkeys(self._linking_libraries):
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalized = True
@@ -96,7 +96,7 @@ def is_kept(function: Callable[..., Any]) -> bool:
 
 
 def _folder_of(function: Callable[..., Any]) -> Path:
-    """Where its machine code is kept; beside the sources that of older ones is removed."""
+    """Return the folder of its machine code; next to the sources, remove the code of older ones."""
     room, config = Path(function.__code__.co_filename).parent, cast(Any, numba.config)
     digest = sha256(numba.__version__.encode())
     for source in sorted(room.glob("*.py")):

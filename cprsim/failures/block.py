@@ -1,4 +1,4 @@
-"""The failures of one block of replications, drawn as far as anybody has asked."""
+"""The failures of one block of replications, drawn on request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ drawn beyond a job's end is drawn in vain; a job on the progress clock needs one
 
 
 def replications_of(most: int, number: int) -> range:
-    """The replications of a block, numbered among all; at most `most` can be drawn at once."""
+    """The replications of a block, numbered among all; at most `most` are drawn together."""
     first = min(FIRST_REPLICATIONS, most)
     return range(first + (number - 1) * most, first + number * most) if number else range(first)
 
@@ -35,11 +35,11 @@ def block_of(most: int, replication: int) -> int:
 
 
 class BlockFailures:
-    """Draws a block's failures chunk by chunk, and keeps them for the strategies to come.
+    """Draws a block's failures chunk by chunk, and keeps them for later strategies.
 
-    What a chunk holds depends on the seed, the block and the chunk's number alone, so it does not
-    matter which strategy or driver asks for how much, nor which replications are kept: here they
-    are numbered from 0 on, as if there were no others.
+    The content of a chunk depends on the seed, the block and the chunk's number alone, not on the
+    requests of a strategy or driver, nor on the replications `kept`, which are numbered from 0 on
+    here.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class BlockFailures:
         self.forget()
 
     def forget(self) -> None:
-        """Give the memory back; what is asked for from here on is drawn again."""
+        """Free the memory; failures requested afterwards are drawn again."""
         source, cluster, seed, block, _ = self._part_of
         self._more = source.draw(cluster, seed, block, self.n_of_block, self._borders_h)
         self._complete = False
@@ -71,7 +71,7 @@ class BlockFailures:
 
     @property
     def n_drawn(self) -> int:
-        """Failures of all replications, as far as anybody has asked."""
+        """Number of failures drawn until now, over all replications."""
         return sum(chunk.n_failures for chunk in self._chunks)
 
     @property
@@ -81,7 +81,7 @@ class BlockFailures:
         return sum(array.nbytes for array in arrays if array is not None)
 
     def strikes(self, n_chunks: int) -> FailureTrace:
-        """The failures of the first chunks, or of all that there are, one chunk after another.
+        """Return the failures of the first `n_chunks` chunks, or of all chunks, one after another.
 
         Those of replication i in chunk c are ``first[c, i]:first[c, i + 1]``. `until_h` is infinite
         where there are no more.
@@ -110,7 +110,7 @@ class BlockFailures:
             yield from self._chunks[number].of(replication)
 
     def _reach(self, n_chunks: int) -> bool:
-        """Have so many chunks; False where there are fewer."""
+        """Draw until `n_chunks` chunks are drawn; return False if the source has fewer."""
         while n_chunks > len(self._chunks) and not self._complete:
             self._require_room()
             chunk = next(self._more, None)

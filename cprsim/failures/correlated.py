@@ -1,4 +1,4 @@
-"""Nodes that differ, and failures that come together: what a fitted trace asks for."""
+"""Failures of a fitted log: unequal nodes (frailty), and simultaneous failures (shocks)."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def draw_shocks(
 
 @dataclass(frozen=True, slots=True)
 class CorrelatedNodes:
-    """A Weibull clock per node, each with its own factor on the hazard, and shocks besides.
+    """A Weibull clock per node, with a factor on the hazard of each, and shocks.
 
     The factor stays with the slot through its repairs. A shock is a failure like any other, but
-    renews no clock: what strikes many at once says nothing of the wear of each. The job starts at
-    a random instant within `watched_h` hours since `start`: the length of the log, where a fit
-    should not be stretched beyond the ages that were seen.
+    renews no clock: it is independent of the wear of a node. The job starts at a random instant
+    within `watched_h` hours since `start`: the length of the log, so that a fit is not extrapolated
+    beyond the observed ages.
     """
 
     lifetime: Weibull  # of a node with the factor 1

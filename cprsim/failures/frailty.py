@@ -34,7 +34,7 @@ class Alike:
         return np.ones(1), np.ones(1)
 
     def log_likelihood(self, n_failures: Floats, cumulative_hazard: Floats) -> Floats:
-        """What each node's own factor adds, (n_nodes,): log of the mean of ``z**d exp(-z H)``."""
+        """Contribution of each node's factor, (n_nodes,): log of the mean of ``z**d exp(-z H)``."""
         return -cumulative_hazard
 
 
@@ -125,7 +125,7 @@ def failures_of_a_node(
 
 @dataclass(frozen=True, slots=True)
 class Shocks:
-    """Events that strike several nodes of a cluster at once, as a Poisson process."""
+    """Events that strike several nodes of a cluster simultaneously, as a Poisson process."""
 
     rate_per_h: float  # of all sizes together
     sizes: tuple[int, ...]  # nodes that an event may strike

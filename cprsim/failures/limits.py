@@ -1,4 +1,4 @@
-"""What a scenario takes of a fit: the bounds of its sections `failures` and `cluster.repair`.
+"""Bounds of a scenario on a fit: those of its sections `failures` and `cluster.repair`.
 
 The schema reads those of plain numbers here; of times, hazards and shares it has the same bounds
 with their units. A test compares the two.
@@ -30,7 +30,7 @@ def within(quantity: str, value: float, bounds: Bounds, unit: str = "") -> None:
     if not low <= value <= high:
         unit = f" {unit}" if unit else ""
         raise ParameterError(
-            f"{quantity} {value:.4g}{unit} lies outside what a scenario takes "
+            f"{quantity} {value:.4g}{unit} lies outside the bounds of a scenario "
             f"({low:.4g} to {high:.4g}{unit})"
         )
 

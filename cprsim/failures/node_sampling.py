@@ -1,6 +1,6 @@
 """Failures of the nodes of one role, at a cost that grows with the failures, not the nodes.
 
-Three exact ways, by what the lifetimes allow:
+Three exact methods, depending on the lifetimes:
 
     superposed  exponential: the role is one Poisson process, each failure of a random node
     lazy        other lifetimes longer than a chunk: how many nodes fail for the first time in it is

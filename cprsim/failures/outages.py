@@ -1,4 +1,4 @@
-"""What a failure log says, once read: which node was down from when to when."""
+"""Content of a failure log: which node was down from when to when."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_ROWS = ("dropped", "merged", "no_failure")  # kinds of notes that count rows 
 
 
 class Note(NamedTuple):
-    """What the reader of a log had to decide."""
+    """A decision or finding of the reader of a log."""
 
     kind: Kind
     n: int | None  # how often; rows of the log, where the kind is one of `OF_ROWS`
@@ -160,7 +160,7 @@ class Outages:
 
     @property
     def balance(self) -> dict[str, int]:
-        """Rows read, and what they became: the others sum to the first.
+        """Rows read, and their numbers by outcome, which sum to the rows read.
 
         Raises RuntimeError where they do not, which is an error of a reader.
         """
@@ -237,7 +237,7 @@ class Outages:
         """Overlapping outages of a node made one, as a node that is down can't fail.
 
         Outages without length are kept; an outage that begins where another of the same node
-        begins, or before that one ends, joins it, and the first one's cause stands for both (of
+        begins, or before that one ends, joins it, and the first one's cause holds for both (of
         those that begin together a chosen one's). Where none overlap, these outages themselves.
 
         With `within_h`, so does one that begins no later than that after the end of another.
@@ -311,9 +311,9 @@ def by_node(outages: Outages) -> Ints:
 def coalesced(outages: Outages, within_h: float) -> Outages:
     """Failures of one node that follow each other within a window, made one.
 
-    An outage (or an instant) that begins no later than `within_h` after the end of what its node
-    had before belongs to that; so do others after it. The first one's start and cause stand for
-    all; the end is the last. How many were merged is noted.
+    An outage (or an instant) that begins no later than `within_h` after the end of its node's
+    previous one joins that; so do later ones. The start and the cause are those of the first, the
+    end is the last. The number of merged outages is noted.
     """
     merged = outages.merged(within_h)
     n_merged = outages.n_outages - merged.n_outages
@@ -322,9 +322,9 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
 
 
 def brought_together(outages: Outages, within_h: float) -> Outages:
-    """Failures of nodes that begin within a window of the one before begin with the first of them.
+    """Move failures within a window of the one before to the start of the first of their chain.
 
-    What asks which nodes fail at one instant then finds those that fail nearly at once, in chains.
+    Functions that look for simultaneous failures then find nearly simultaneous ones, in chains.
     """
     start_h = outages.start_h
     near = np.append(False, np.diff(start_h) <= within_h)[: len(start_h)] & (start_h >= 0)

@@ -2,7 +2,7 @@
 
 The mark says how sure a number is: published (in the paper's abstract or the authors' own words),
 secondary (in a text that quotes it), derived (follows by arithmetic), recalled (not checked against
-the text), fitted (from the named log, by this project; the command stands beside it).
+the text), fitted (from the named log, by this project; the command is given).
 """
 
 from __future__ import annotations

@@ -160,11 +160,11 @@ def renew(
     until_h: float, next_at_h: Floats, stretch: Floats, gap_h: Floats,
     begin: int, n_before: int, first: Ints, at_h: Floats,
 ) -> tuple[int, int]:  # fmt: skip
-    """Take the clocks from `begin` on beyond an instant, as far as the gaps reach.
+    """Advance the clocks from `begin` on beyond an instant, until the gaps are used up.
 
-    Moves `next_at_h` on, fills `first` and `at_h`; `n_before` are the failures of the clocks
+    Advances `next_at_h`, fills `first` and `at_h`; `n_before` are the failures of the clocks
     before, and of the first one if it was not done. Returns the first clock that is not done, and
-    how many gaps are used: as many as there are failures.
+    the number of used gaps, which is that of failures.
     """
     used = 0
     for clock in range(begin, len(next_at_h)):
@@ -186,12 +186,12 @@ def renew(
 
 @compiled
 def settle(first: Ints, clock: Ints, marks: Ints, missing: Ints, place: Ints) -> int:
-    """Give clocks to nodes that were drawn for them, unless they have one; how many stay missing.
+    """Assign clocks to the nodes drawn for them, unless they have one; return how many are missing.
 
     `first` (n_chunks, n_replications + 1) says where the clocks of each replication begin in
     `clock`: replication * n_slots + place, -1 where it is missing. `place` is the node that was
     drawn for each of `missing`, in order; those that stay so move to the front. `marks` (n_slots,)
-    hold what they held after the call before, at first 0.
+    are those after the previous call, at first 0.
     """
     n_slots, n_chunks = len(marks), len(first)
     mark, replication, n_left = marks.max(), -1, 0

@@ -33,9 +33,9 @@ class Replay:
     at random, without replacement, anew for each replication. A node that is down at the start
     counts as replaced. The length of an outage is the failed node's repair.
 
-    Where nodes join and leave (`Outages.lives`), the job has the first of those that are there, in
-    a random order of all: at each instant a random choice of them. A node that leaves gives its
-    place to the next of them; slots count anew then.
+    Where nodes join and leave (`Outages.lives`), the job has the first of the present nodes, in a
+    random order of all: at each instant a random sample of them. A node that leaves is replaced by
+    the next present one; slots are then renumbered.
     """
 
     outages: Outages
@@ -105,7 +105,7 @@ class Replay:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is replayed, and what the log's reader left out, closed or assumed."""
+        """Notes on replayed failures, and on those left out, closed or assumed by the reader."""
         outages, failures = self.outages, self._failures()
         n = len(failures.slot)
         n_last = int((outages.start_h == outages.window_h).sum())
@@ -184,7 +184,7 @@ def _hits(
 
 
 def presence(outages: Outages) -> tuple[Floats, Bools]:
-    """Instants at which nodes of a log join or leave [h], 0 first, and which nodes are there then.
+    """Instants at which nodes of a log join or leave [h], 0 first, and the nodes present then.
 
     (n_epochs,) and (n_epochs, n_nodes). Raises BudgetError where the table does not fit.
     """
@@ -208,7 +208,7 @@ def _epoch(from_h: Floats, at_h: Floats) -> Ints:
 
 
 def slots_at(present: Bools, place: Ints, replication: Ints, epoch: Ints, node: Ints) -> Ints:
-    """Number of each node among those that are there, (n_met,).
+    """Number of each node among the present ones, (n_met,).
 
     A job of n nodes has the first n of them: where a node joins or leaves, one changes at most.
     `present` is (n_epochs, n_nodes), `place` of each node in a random order (n_replications,

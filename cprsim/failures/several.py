@@ -19,7 +19,7 @@ SEED_BITS = 64  # a name's number stands before the seed
 
 @dataclass(frozen=True, slots=True)
 class SeveralSources:
-    """The failures of independent sources on one clock, each with random streams of its own.
+    """The failures of independent sources on one clock, with separate random streams.
 
     `FailureTrace.source` says which one each failure is of.
     """
@@ -50,7 +50,7 @@ class SeveralSources:
         return ExpectedFailures(1.0 / rate, 1.0 / rate_of_shards, float(struck / of_shards.sum()))
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
-        """As many as every source can draw at once."""
+        """Return the number of replications that every source can draw together."""
         return min(source.block_replications(cluster, useful_h) for _, source in self.sources)
 
     def draw(

@@ -1,16 +1,16 @@
-"""Sources of failures: what they all can do, and what they share.
+"""Sources of failures: their interface, and functions that they share.
 
 A source draws the failures of a whole block of replications before anything is simulated, chunk by
 chunk of its clock's time. A chunk's content depends on (seed, block, length and number of the
-chunk) alone, so that every strategy, driver and interval meets the same failures. `BlockFailures`
-keeps the replications that are wanted.
+chunk) alone, so that every strategy, driver and interval has the same failures. `BlockFailures`
+keeps the requested replications.
 
     JobClock         one renewal process for the job: random nodes fail       (clocks.py)
     NodeClocks       a renewal process per node                               (clocks.py)
-    CorrelatedNodes  the same for nodes that differ, and shocks besides       (correlated.py)
-    Injected         so many failures, or these ones, on a named clock        (injected.py)
+    CorrelatedNodes  the same with unequal nodes (frailty) and shocks         (correlated.py)
+    Injected         a number of failures, or a list, on a named clock        (injected.py)
     Replay           the outages of a real cluster                            (replay.py)
-    SeveralSources   some of these on one clock                               (several.py)
+    SeveralSources   several of these sources on one clock                    (several.py)
 """
 
 from __future__ import annotations
@@ -104,14 +104,14 @@ class FailureSource(Protocol):
     def expected(
         self, cluster: Cluster, useful_h: float, of: range | None = None
     ) -> ExpectedFailures:
-        """What the formulas need to know, over the first `useful_h` hours of the clock.
+        """Return the inputs of the formulas, over the first `useful_h` hours of the clock.
 
         Of failures that strike shards, or others of the slots.
         """
         ...
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
-        """How many replications can be drawn at once, at most `MOST_REPLICATIONS`."""
+        """Return the number of replications to draw together, at most `MOST_REPLICATIONS`."""
         ...
 
     def draw(
@@ -199,7 +199,7 @@ def slots_array(slots: Sequence[int]) -> Ints:
 def expected_of(
     hours: float, n_failures: float, n_of_shards: float, n_shards_struck: float
 ) -> ExpectedFailures:
-    """Expected failures, by how many there are within some hours, and what they strike."""
+    """Return expected failures from their numbers within `hours` and the shards struck."""
     return ExpectedFailures(
         mtbf_h=hours / n_failures if n_failures > 0 else inf,
         mtbf_shard_h=hours / n_of_shards if n_of_shards > 0 else inf,
@@ -225,7 +225,7 @@ def expected_of_random_slots(
 
 
 def replications_for(n_failed_nodes: float, n_clocks: float = 1.0) -> int:
-    """How many can be drawn at once, given what one of them draws and keeps."""
+    """Return the number of replications to draw together, given the memory of one."""
     affordable = min(MOST_FAILURES / max(n_failed_nodes, 1e-9), MOST_NODE_CLOCKS / n_clocks)
     return max(1, min(MOST_REPLICATIONS, int(affordable)))
 

@@ -91,7 +91,7 @@ class Distribution(ABC):
         """Whole lifetimes of nodes met at a random instant, unchecked: density t f(t) / mean."""
 
     def hazard_per_h(self, age_h: ArrayLike) -> Floats:
-        """Rate of failure at ages `age_h` [h] of what has survived so far [1/h]."""
+        """Rate of failure at ages `age_h` [h], given survival until then [1/h]."""
         return _floats(np.exp(self.log_density(age_h) + self.cumulative_hazard(age_h)))
 
     def survival(self, age_h: ArrayLike) -> Floats:
@@ -126,7 +126,7 @@ class Distribution(ABC):
         """Itself, where samples can show its mean; a fit may spread further: ParameterError."""
         if not (isfinite(self.mean_h) and self.squared_cv <= MOST_SQUARED_CV):
             raise ParameterError(
-                f"{self!r} spreads too far to be simulated: its standard deviation is over "
+                f"{self!r} spreads too far to be simulated: its standard deviation is more than "
                 f"{sqrt(MOST_SQUARED_CV):g} times its mean"
             )
         return self

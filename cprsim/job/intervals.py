@@ -48,9 +48,9 @@ def cpr_h(
 ) -> float:  # fmt: skip
     """CPR's interval between saves for partial recovery [h]; 0 where none keeps the target.
 
-    ``2 PLS N_emb T_fail / k``. Source: Maeng et al. 2021, facts in docs/model.md. Less what a shard
-    loses beyond half an interval: it goes back further by the hours that a save is late, and by
-    whole intervals where saves fail.
+    ``2 PLS N_emb T_fail / k``. Source: Maeng et al. 2021, facts in docs/model.md. Reduced for the
+    rollback of a shard beyond half an interval: the hours by which a save is late, and whole
+    intervals if saves fail.
     """
     if not target_pls:
         return 0.0

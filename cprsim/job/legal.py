@@ -1,4 +1,4 @@
-"""What makes sense of a policy, and what does not."""
+"""Checks of a policy against its job: bounds and contradictions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def require_legal(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -
 
 
 def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[PolicyError]:
-    """All that makes no sense about a policy for a job."""
+    """Yield every error of a policy for a job."""
     for at, subject, record, checks in _places(policy, cluster, scopes):
         for name, bound in NUMBERS.get(type(record), {}).items():
             key, value = name.removesuffix("_h"), getattr(record, name)
@@ -100,9 +100,9 @@ def _of_policy(policy: Policy, scopes: tuple[Scope, ...], cluster: Cluster) -> C
     return (
         *((n > most, f"has {n} {noun}; at most {most} are possible") for noun, n, most in counts),
         *((names.count(name) > 1, f"there are two tiers `{name}`") for name in names),
-        (not policy.rules, "has no rule: nothing says what a failure does"),
+        (not policy.rules, "has no rule, so no recovery from a failure: write one"),
         (bool(links) and any(tier.p_corrupt for tier in policy.tiers),
-         "loads share a link and may find contents corrupt: write what a load takes as a time"),
+         "loads share a link and may find contents corrupt: write the cost of a load as a time"),
     )  # fmt: skip
 
 
@@ -146,9 +146,9 @@ def _of_capture(policy: Policy, capture: Capture, scopes: tuple[Scope, ...]) -> 
          f"`{after}` is no tier that is saved to at an interval"),
         (follows and roles[capture.tier] != roles.get(str(after), ""),
          f"`{after}` holds shards of another role"),
-        (followed is not None and followed.parts > 1, "what is saved in parts is not copied on"),
+        (followed is not None and followed.parts > 1, "saves in parts are not copied on"),
         (after is not None and capture.stall is not None,
-         "what follows a tier does not stall the job"),
+         "a save `after` a tier does not stall the job"),
         (capture.parts > 1 and every_h is None, "saves at an interval alone are in parts"),
     )  # fmt: skip
 

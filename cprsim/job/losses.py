@@ -1,4 +1,4 @@
-"""What a response is of: a strategy, whose stale shards are priced, and a metric of the model."""
+"""Keys of a response: the strategy whose stale shards are priced, and a metric of the model."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NAME = re.compile(r"[a-z0-9][a-z0-9@.-]{0,39}")
 class Metric(str):
     """The name of a metric: small letters, digits, ``@``, ``.`` and ``-``; ``_`` is read as ``-``.
 
-    More loss is worse in all. Of a name that is none of those below, the metric itself is a loss:
-    what is reported rises as the model gets worse.
+    A larger loss is worse in all. A metric with a name other than those below is itself a loss:
+    its value rises as the model gets worse.
     """
 
     __slots__ = ()
@@ -50,7 +50,7 @@ class Metric(str):
 
     @property
     def loss_label(self) -> str:
-        """What is lost of it, as people write it."""
+        """The name of its loss, for output."""
         return "log-loss rise" if self == Metric.LOG_LOSS else f"{self.label} loss"
 
     @property

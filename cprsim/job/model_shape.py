@@ -61,7 +61,7 @@ class TableLayout:
 
 @dataclass(frozen=True)
 class ModelShape:
-    """A DLRM: dot interaction between 26 embeddings and what a bottom MLP makes of 13 integers.
+    """A DLRM: dot interaction between 26 embeddings and a bottom MLP's output for 13 integers.
 
     `bottom` and `top` are hidden widths: the bottom MLP ends in `dimension`, the top one in 1.
     """

@@ -51,7 +51,7 @@ class Option(NamedTuple):
 
 
 EVERY = "progress between saves; default: "
-GROWS = "when nodes that are back are taken in: `at once`, at the `next loss` or every such time; "
+GROWS = "admission of returned nodes: `at once`, at the `next loss` or every such time; "
 time, bandwidth, count, share, number, table, times, growth, word = (
     partial(Option, kind)
     for kind in (
@@ -87,7 +87,7 @@ OPTIONS = {
         "of all paths together besides the remote storage's", needed="100 Gbit/s",
     ),
     "size": share("bytes of a save, as a share of the state's", 1.0, "positive"),
-    "in_flight": count("saves on their way at once; 2 to 4 (published)", 1, "positive"),
+    "in_flight": count("saves in flight simultaneously; 2 to 4 (published)", 1, "positive"),
     "chain": word(
         "`intermittent`, `one-shot` or `consecutive`",
         "intermittent", ("intermittent", "one-shot", "consecutive"),
@@ -123,7 +123,7 @@ OPTIONS = {
     "disk": bandwidth("of a node's own disks or persistent memory", needed="10 GB/s"),
     "data": count("nodes of data in a group of the code, k (assumed)", 4, "positive"),
     "parity": count("nodes that a group of the code can lose, m (assumed)", 4, "positive"),
-    "encoding": bandwidth("at which a node computes its share; default: no time beside the link"),
+    "encoding": bandwidth("at which a node computes its share; default: encoding takes no time"),
     "experts": count("experts of each layer", bound="positive", needed=64),
     "saved_each": count("experts of each layer that a save holds", 1, "positive"),
     "expert_share": share("of the state's bytes, the experts'", 0.74 + 0.12),
@@ -136,7 +136,7 @@ OPTIONS = {
         "hours added to each hour of work; no figure known", 0.0, "0 or more", unknown=True,
     ),
     "replay_speed": number("of a replay, relative to training; no figure known", 1.0, "positive"),
-    "rebuild": time("until what was lost is rebuilt", needed="9 min"),
+    "rebuild": time("until the lost data are rebuilt", needed="9 min"),
     "speed_meanwhile": share(
         "speed of the job during a rebuild; 0.87 to 0.93 in the paper (published)",
         0.9, "above 0 and at most 1",
@@ -147,7 +147,7 @@ OPTIONS = {
         "whose state goes back to the last save: `all` or the shards `struck`",
         "all", ("all", "struck"),
     ),
-    "load": time("of what goes back, from the last save; default: of the whole model"),
+    "load": time("to load the rolled-back part, from the last save; default: the whole model's"),
     "reconfigure": time("stall when nodes leave or come back; no figure known", 0.0, unknown=True),
     "throughput": table(
         "samples per time with all units, with one fewer, and so on; default: in proportion",
@@ -176,7 +176,7 @@ OPTIONS = {
     ),
     "downtime": time("of a change of places; around 20 s are published", 20 / 3600),
     "prepare": time(
-        "of a standby beside the job; default: a node's state by its link", fact="to_peer_h",
+        "of a standby in the background; default: a node's state by its link", fact="to_peer_h",
     ),
 }  # fmt: skip
 
@@ -200,7 +200,7 @@ class Settled(SimpleNamespace):
     def __init__(
         self, declared: Mapping[str, Option], settings: Mapping[str, Any], job: Any, name: str
     ) -> None:
-        """Refuses what is out of bounds."""
+        """Refuse values out of bounds."""
         values = {key: option.default for key, option in {**OPTIONS, **declared}.items()}
         values.update(settings)
         for key, option in declared.items():
@@ -234,7 +234,7 @@ def _require(key: str, option: Option, value: Any, n_nodes: int) -> None:
 
 
 def beyond(key: str, value: Any, bound: str, n_nodes: int) -> str:
-    """What is wrong about a number, or about one of several; empty: nothing."""
+    """Return the error in a number or in one of several; empty if all are within the bound."""
     several = value if isinstance(value, tuple) else (value,)
     if all(BOUNDS[bound](number, n_nodes) for number in several):
         return ""

@@ -1,10 +1,10 @@
 """A recovery system as one record, which the step of a simulation follows.
 
-    Policy ── tiers      where copies of the state lie, hence what they outlive
-           ── captures   what is copied to a tier, when, and what that blocks
-           ── rules      what a failure does: the first rule that holds is taken
-           ── elastic    how fast the job works without some of its units
-           ── tax        what the system costs all the time
+    Policy ── tiers      places of copies of the state, hence the failures that they survive
+           ── captures   saves to a tier: their content, interval and stall
+           ── rules      recoveries from failures: the first rule that applies is used
+           ── elastic    speed of the job without some of its units
+           ── tax        permanent overhead of the system
 
 `docs/recovery.md` owns the semantics. Hours are wall hours unless a name says otherwise; intervals
 and contents are hours of progress.
@@ -49,7 +49,7 @@ Loading = Annotated[Duration | Storage, Tagged(*DISTRIBUTIONS, PartOf, Storage)]
 
 
 class Reach(IntEnum):
-    """What a failure kills, from the smallest on."""
+    """Extent of a failure, from the smallest to the largest."""
 
     PROCESS = 0
     GPU = 1
@@ -60,7 +60,7 @@ class Reach(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One kind of failure: what it kills, how long it goes unnoticed, and what is replaced."""
+    """One kind of failure: its reach, its time to detection, and whether nodes are replaced."""
 
     name: str
     reach: Reach
@@ -90,7 +90,7 @@ class Level(IntEnum):
 
 
 class Medium(StrEnum):
-    """What a copy is written to."""
+    """Medium to which a copy is written."""
 
     DEVICE = "device"
     HOST = "host"
@@ -160,7 +160,7 @@ class Tier:
 
 
 class WhenBusy(StrEnum):
-    """What becomes of a save that is due while as many as may be are in flight."""
+    """Behaviour of a save that is due when `in_flight` saves are running."""
 
     WAIT = "wait"  # the job waits, then saves
     SKIP = "skip"  # this one is left out
@@ -232,11 +232,11 @@ GROWTH_H = {
 class Stage:
     """One stage of a recovery.
 
-    Without `cost`, detection takes what the scope says, a load what the source says, a replay what
-    was lost over the rule's replay speed, a wait as long as nodes are missing, and a regrouping
-    what `Elastic` says. Slots go on from a wait for `each` as they get their nodes; from another
-    as the last one does. A wait with `grows` is not for nodes but for the job to take slots in:
-    at the next multiple of so many hours, or at the next failure.
+    Without `cost`, detection takes the scope's time, a load the source's, a replay the lost work
+    over the rule's replay speed, a wait as long as nodes are missing, and a regrouping the time in
+    `Elastic`. A wait for `each` ends for each slot when it gets its node; another ends when the
+    last slot does. A wait with `grows` is not for nodes but for the job to admit slots: at the
+    next multiple of `grows_h` hours, or at the next failure.
     """
 
     kind: StageKind
@@ -252,10 +252,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is done about a failure; the first rule of a policy that holds is taken.
+    """Recovery from a failure; the first rule of a policy that applies is used.
 
-    A rule holds for its scopes (none: for all), and where all struck slots are of its roles (none:
-    of any), if what it needs and one of its sources survive.
+    A rule applies to its scopes (none: to all) if all struck slots are of its roles (none: of any),
+    and if the tiers that it needs and one of its sources survive.
     """
 
     reverts: Reverts
@@ -270,12 +270,12 @@ class Rule:
 
     @property
     def replays(self) -> bool:
-        """Whether those that go back do again what they lost."""
+        """Whether slots that roll back redo their lost work."""
         return any(stage.kind is StageKind.REPLAY for stage in self.stages)
 
     @property
     def stops_nothing(self) -> bool:
-        """Whether the job does not notice: nobody goes back and no stage blocks."""
+        """Whether the job continues undisturbed: no slot rolls back and no stage blocks."""
         return self.reverts is Reverts.NOBODY and not any(stage.blocks for stage in self.stages)
 
 
@@ -283,9 +283,9 @@ class Rule:
 class Elastic:
     """The speed of the job without some units of a role: groups of neighbouring slots.
 
-    `speed[d]` is the speed without d units, relative to none missing; without more than the table
-    knows the job stands still. `regroup_h[d]` is what a regrouping without a cost of its own takes
-    with d units missing as it begins; with more than the table knows, what its last entry says.
+    `speed[d]` is the speed without d units, relative to none missing; beyond the table it is 0.
+    `regroup_h[d]` is the time of a regrouping without `cost` that begins with d units missing;
+    beyond the table its last entry applies.
     """
 
     role: str
@@ -303,7 +303,7 @@ BY_RULES = "by rules"  # of a recovery system
 
 @dataclass(frozen=True, slots=True)
 class Tax:
-    """What a system takes all the time."""
+    """Permanent overhead of a system."""
 
     compute: float = 0.0  # hours on top of each hour of work
     nodes: float = 0.0  # on top of the job's
@@ -312,7 +312,7 @@ class Tax:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a recovery does in a job: to the simulation its rules, to tables its interval too."""
+    """A recovery system applied to a job: rules for the simulation, and an interval for tables."""
 
     name: str
     rules: tuple[Rule, ...]
@@ -331,7 +331,7 @@ class Policy:
 
     @property
     def as_simulated(self) -> Policy:
-        """What the step of a simulation follows: equal for policies that cost a job the same."""
+        """Return the part that the simulation uses: equal for policies of equal cost to a job."""
         return replace(
             self, name="", tax=Tax(self.tax.compute), interval_h=inf, interval_rule="",
             decision=None, sub_saves=None, loses_as=None,
@@ -345,11 +345,11 @@ class Policy:
         raise KeyError(name)
 
     def followed_by(self, capture: Capture) -> Capture | None:
-        """The capture behind whose commits this one copies; None where there is none."""
+        """Return the capture whose commits this one copies on; None if it copies the state."""
         return next((source for source in self.captures if source.tier == capture.after), None)
 
     def with_storage(self, reliability: Reliability) -> Policy:
-        """The same, with a storage that keeps so many saves, and saves that may be no good."""
+        """Return the policy with retention and unreliable saves applied to its remote tiers."""
         if reliability == Reliability():
             return self
         remote = {tier.name for tier in self.tiers if tier.medium is Medium.REMOTE}
@@ -370,13 +370,13 @@ class Policy:
 
     @property
     def leaves_stale(self) -> bool:
-        """Whether some shards may go back while the job goes on."""
+        """Whether some shards may roll back while the job continues."""
         partial = (Reverts.STRUCK, Reverts.SHARDS)
         return any(rule.reverts in partial and not rule.replays for rule in self.rules)
 
     @property
     def on_failure(self) -> str:
-        """What a failure does, in a word of tables."""
+        """Name of the response to a failure, for tables."""
         if not self.is_strategy:
             return BY_RULES
         if self.leaves_stale:

@@ -38,7 +38,7 @@ class Clock(StrEnum):
 
 
 class Method(StrEnum):
-    """What one synchronisation does to the dense weights."""
+    """Method by which a synchronisation changes the dense weights."""
 
     EASGD = "easgd"  # a trainer and the central copy pull each other closer
     MA = "ma"  # all trainers move to their mean
@@ -48,10 +48,10 @@ class Method(StrEnum):
 
 
 class Algorithm(StrEnum):
-    """A method, and who does it when.
+    """A synchronisation method, and its schedule.
 
-    Shadow forms run beside the training without a break; fixed-rate forms (`fr`) hold the worker
-    threads up. Source: Zheng et al. 2020 (arXiv 2003.03477).
+    Shadow forms run continuously in the background of the training; fixed-rate forms (`fr`) block
+    the worker threads. Source: Zheng et al. 2020 (arXiv 2003.03477).
     """
 
     SHADOW_EASGD = "shadow-easgd"
@@ -74,7 +74,7 @@ class Algorithm(StrEnum):
 
     @property
     def at_fixed_rate(self) -> bool:
-        """Whether workers do it themselves every so often."""
+        """Whether worker threads synchronise themselves, at a fixed rate."""
         return self.value.startswith("fr")
 
     @property
@@ -84,7 +84,7 @@ class Algorithm(StrEnum):
 
     @property
     def is_collective(self) -> bool:
-        """Whether all trainers take part at once, by an AllReduce among themselves."""
+        """Whether all trainers take part simultaneously, by an AllReduce among themselves."""
         return self.method in (Method.MA, Method.BMUF, Method.SGD)
 
     @property
@@ -141,7 +141,7 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One kind of node: how many there are, what they hold, and who waits for a lost one."""
+    """One kind of node: its number, the state it holds, and whether others wait for a lost one."""
 
     name: str
     n_nodes: int
@@ -156,8 +156,8 @@ STATE = "state"  # all roles that hold shards, where there are several
 class Cluster:
     """The nodes of the job, numbered through by slot, role after role.
 
-    A slot is a place in the job; the node in it may be replaced. `n_spares` is None where a spare
-    is always free; otherwise a failed node returns to the pool after its repair.
+    A slot is a place in the job; the node in it may be replaced. Without `n_spares` a spare is
+    always free; otherwise a failed node returns to the pool after its repair.
     """
 
     roles: tuple[Role, ...]
@@ -198,7 +198,7 @@ class Cluster:
         return len(self.shard_slots)
 
     def shares(self, slots: Ints) -> Floats:
-        """What the shards of some slots are of all, (n,): by their accesses, where those differ."""
+        """Fraction of the model in the shards of some slots, (n,): by accesses, if given."""
         if not self.accesses:
             return np.full(len(slots), 1.0 / max(self.n_emb_ps, 1))
         return np.array(self.accesses)[slots - self.shard_slots.start]
@@ -214,7 +214,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class OverLink:
-    """The state of a node over one of its own links, which nobody else uses."""
+    """The state of a node over one link of this node, without other traffic."""
 
     link: str = field(
         metadata={
@@ -228,7 +228,7 @@ class OverLink:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where checkpoints go. All who save or load at once share its bandwidth evenly."""
+    """Storage of checkpoints. Simultaneous saves and loads share its bandwidth evenly."""
 
     bandwidth_bytes_per_h: float
     server_bandwidth_bytes_per_h: Number = float("inf")  # of each server's own link
@@ -246,7 +246,7 @@ class Storage:
         return self.shard_bytes / self.transfer_h(n_flows)
 
     def transfer_h(self, n_flows: int) -> float:
-        """Hours that `n_flows` servers take, each moving its shard, with nobody else about."""
+        """Hours in which `n_flows` servers move a shard each, without other traffic."""
         if n_flows != len(self.bytes_of_shards):
             return self.shard_bytes / self.rate_bytes_per_h(n_flows)
         hours = moved_bytes = 0.0
@@ -264,16 +264,16 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """How often saves to the storage are no good, and how many it keeps."""
+    """Failure probabilities of saves to the storage, and their retention."""
 
-    p_fail: float = 0.0  # that a save comes to nothing
-    p_corrupt: float = 0.0  # that one turns out useless when it is loaded
+    p_fail: float = 0.0  # that a save fails
+    p_corrupt: float = 0.0  # that a save proves corrupt when it is loaded
     kept: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """How restarts fail, each attempt independently, and what follows a failed one."""
+    """Failures of restart attempts, independent of each other, and the pauses after them."""
 
     p_fail: float
     retry: Duration  # until the next attempt begins ...
@@ -292,10 +292,10 @@ class Attempts:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What one save, load, detection and rescheduling take.
+    """Durations of a save, a load, a detection and a rescheduling.
 
-    A save stalls the job for `save_stall`, then goes on for `save_background` beside the training
-    (None: nothing in the background); it is valid when the last part ends.
+    A save stalls the job for `save_stall`, then continues in the background for `save_background`
+    (None: no background part); it is valid when its last part ends.
     """
 
     save_stall: Duration | Transfer
@@ -322,7 +322,7 @@ class Costs:
         return further_h + (0.0 if restart is None else restart.mean_pause_h)
 
     def mean_h(self, cost: Duration | Transfer | None, n_servers: int) -> float:
-        """Expected hours of one of the costs when `n_servers` do it at once and alone."""
+        """Expected hours of one of the costs if `n_servers` have it simultaneously."""
         if cost is None:
             return 0.0
         if isinstance(cost, Transfer):
@@ -348,7 +348,7 @@ class Decision:
 
 
 class ShardBy(StrEnum):
-    """What is dealt out to the servers."""
+    """Unit of the model that is assigned to servers."""
 
     ROWS = "rows"
     TABLES = "tables"
@@ -385,7 +385,7 @@ class SubSaves:
 
     @property
     def cost_share(self) -> float:
-        """What one costs on average over what a whole save does, without `extra_h`."""
+        """Mean cost of a sub-save relative to a whole save, without `extra_h`."""
         return self.fraction * self.bytes_share
 
 
@@ -448,11 +448,11 @@ class FailureTrace:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFailures:
-    """What the formulas need to know of a failure source over the useful hours of the job.
+    """Inputs of the formulas from a failure source, over the useful hours of the job.
 
     `mtbf_h` is job hours over expected failures of any role, `mtbf_shard_h` over those that strike
     at least one embedding server, `n_shards_together` how many servers such a failure strikes on
-    average. Infinite, infinite and 0 where nothing fails.
+    average. They are infinite, infinite and 0 without failures.
     """
 
     mtbf_h: float
@@ -464,7 +464,7 @@ class ExpectedFailures:
 
 
 class Activity(IntEnum):
-    """What the job does; every hour of a replication belongs to exactly one.
+    """Activity of the job; every hour of a replication belongs to exactly one.
 
     All but the first and the last are the parts of its overhead (`PARTS`).
     """
@@ -492,11 +492,11 @@ class Activity(IntEnum):
 
 
 PARTS = tuple(part.name.lower() for part in Activity)[Activity.LOST : Activity.OVER]
-"""Names of what the hours that are not useful go into."""
+"""Names of the parts of the overhead."""
 
 
 class EventKind(IntEnum):
-    """What an event of the log says; see docs/model.md for the order in which they come."""
+    """Kind of an event in the log; see docs/model.md for the order of events."""
 
     STARTED = 0
     SAVE_DUE = 1  # the save before is still being written: wait for its commit
@@ -644,7 +644,7 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        """Half the length of the interval; NaN where there is none."""
+        """Half the length of the interval; NaN without an interval."""
         return (self.high - self.low) / 2
 
     @property

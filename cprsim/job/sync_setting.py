@@ -1,4 +1,4 @@
-"""The records of this room: how the trainers stay in step, and the log of what they did."""
+"""Records of dense synchronisation: its setting, and the log of the trainers."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class SyncSetting:
     shadow_cost_fraction: float = 0.0  # of the workers' speed, that the shadow thread takes
 
     def stand_in(self, n_threads: int, batch: int) -> SyncSetting:
-        """A smaller job with the same course in time: fewer threads, smaller batches.
+        """Return a smaller job with the same timeline: fewer threads, smaller batches.
 
-        What a thread does every k iterations it does every k x threads / threads of before, so
-        that as many exchanges go through the servers as before; iterations and exchanges take as
-        long. A run of it synchronises as often as one of the whole job over
-        `stands_for` times its samples.
+        An interval of k iterations is multiplied by the ratio of new to old threads, which keeps
+        the number of exchanges over the servers; iterations and exchanges take as long as before.
+        A run of it synchronises as often as one of the whole job over `stands_for` times its
+        samples.
         """
         k = self.every_iterations
         every = None if k is None else max(1, round(k * n_threads / self.n_threads))
@@ -75,12 +75,12 @@ class SyncSetting:
 
     @property
     def elp(self) -> int:
-        """Example-level parallelism: the samples that are in work at once."""
+        """Example-level parallelism: the number of samples in progress simultaneously."""
         return self.batch * self.n_threads * self.n_trainers
 
     @property
     def step_gain(self) -> float:
-        """How far the replicas move together, in the long run, per step that their workers make.
+        """Long-run movement of all replicas per step of their workers.
 
         Derived, for workers that all make the same step again and again: EASGD has one more copy
         to move, n / (n + 1); overwriting with the mean keeps all, block momentum makes of it eta /
@@ -101,21 +101,21 @@ class SyncSetting:
 
     @property
     def exchange_bytes(self) -> float:
-        """What one synchronisation of one trainer moves: the weights there and back."""
+        """Bytes that one synchronisation of one trainer moves: the weights in both directions."""
         return 2.0 * self.dense_bytes
 
     @property
     def allreduce_h(self) -> float:
         """One AllReduce among all trainers, in a ring [h]; 0 for one trainer.
 
-        ``2 P (n - 1) / (n B_t)``: what each trainer sends and receives (Patarasuk & Yuan 2009).
+        ``2 P (n - 1) / (n B_t)``: the traffic of each trainer over B_t (Patarasuk & Yuan 2009).
         """
         n = self.n_trainers
         return self.exchange_bytes * (n - 1) / n / self.trainer_bandwidth_bytes_per_h
 
 
 class SyncEvent(IntEnum):
-    """What a row of the log says; rows of one instant stand in the order in which they happened."""
+    """Kind of a row of the log; rows of one instant are in the order of their occurrence."""
 
     BEGAN = 0  # a thread takes a batch, and the weights as they are
     FINISHED = 1  # it adds what it learned to the weights as they are by now

@@ -1,4 +1,4 @@
-"""What the columns of a table mean: which one ends outages, which others could change the count."""
+"""Meanings of a table's columns: which one ends outages, which others could change the count."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def plain(cell: object) -> str:
 
 
 def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> int:
-    """What a cell says of its node: `BEGIN`, `END`, `NEITHER` or `UNKNOWN`.
+    """Return the meaning of a cell for its node: `BEGIN`, `END`, `NEITHER` or `UNKNOWN`.
 
-    0 and 1, no and yes, by the name of their column. If `down` is given, all other words are up.
+    The column's name decides on 0 and 1, no and yes. If `down` is given, all other words are up.
     """
     word = plain(cell)
     if down and word:
@@ -91,7 +91,7 @@ def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> in
 
 
 def meanings(column: pd.Series[str], spec: LogSpec) -> dict[str, int]:
-    """What each distinct cell says."""
+    """Return the meaning of each distinct cell."""
     down = frozenset(map(plain, spec.down_words))
     return {cell: meaning(cell, str(column.name), down) for cell in column.fillna("").unique()}
 
@@ -104,7 +104,7 @@ def words_in(column: pd.Series[str]) -> str:
 
 
 def states(column: pd.Series[str], says: Mapping[str, int], path: PathLike[str]) -> Ints:
-    """What each cell says of its node, (n_rows,); raises TraceError for unknown words."""
+    """Return each cell's meaning for its node, (n_rows,); raises TraceError for unknown words."""
     state = np.asarray(column.fillna("").map(says), dtype=np.int64)
     if (is_unknown := state == UNKNOWN).any():
         name = str(column.name)
@@ -175,7 +175,7 @@ def not_read(
 ) -> list[str]:
     """The columns that are not read; raises TraceError for one that could change the count.
 
-    `rows` are what was read of the table's rows: node, start and end [h].
+    `rows` are the table's rows as read: node, start and end [h].
     """
     unread = [str(name) for name in table if name not in read]
     unread = [name for name in unread if not re.fullmatch(r"Unnamed: \d+|", name)]
@@ -234,7 +234,7 @@ def _is_read(read: Callable[..., object], cells: pd.Series[str], *options: objec
 
 
 def how_read(columns: Mapping[str, str], said: Mapping[str, int]) -> str:
-    """What each row is, in a sentence."""
+    """Return the interpretation of each row, in a sentence."""
     column = {ours: repr(one_line(name)) for ours, name in columns.items()}
     until = f" to {column['end']}" if "end" in columns else ""
     if "duration" in columns and not until:

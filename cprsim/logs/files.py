@@ -51,7 +51,7 @@ def opened(log: PathLike[str], longest_line: int | None = LONGEST_LINE) -> Itera
 
 
 def head_of(log: PathLike[str]) -> str:
-    """The first bytes of a log without blanks before them; what is no UTF-8 is replaced."""
+    """Return the first bytes of a log without leading blanks; invalid UTF-8 is replaced."""
     with opened(log) as file:
         head: bytes = file.read(HEAD_BYTES)
     return head.decode("utf-8-sig", errors="replace").lstrip()

@@ -77,7 +77,7 @@ class LogFormat:
 
 
 def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
-    """The outages that a user asks for. What is left out, closed, assumed or merged is counted."""
+    """Return the outages that a user asks for, with counts of those left out, assumed or merged."""
     dates = log.dates
     if spec.nodes_file is not None:
         dates, notes = read_nodes(spec.nodes_file, log.times, spec)
@@ -227,7 +227,7 @@ def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
 
 
 def _require_failures(path: PathLike[str], outages: Outages) -> None:
-    """Raise TraceError where no outage is left, with what was left out."""
+    """Raise TraceError if no outage is left, with the reasons."""
     if not (outages.in_window & outages.chosen).any():
         why = "; ".join(["no outage begins within the period", *outages.dropped])
         raise trace_error(path, None, why, "period")

@@ -103,7 +103,7 @@ def _parsed(file: IO[bytes], path: PathLike[str], separator: str) -> Iterator[pd
                 chunksize=ROWS_AT_ONCE,
             )  # fmt: skip
     except pd.errors.ParserWarning:
-        message = "rows have more cells than this header: is it a title? Leave out what is above"
+        message = "rows have more cells than this header: is it a title? Leave out lines above"
         raise trace_error(path, 1, f"{message} the header") from None
     except pd.errors.EmptyDataError:
         raise trace_error(path, None, "is empty") from None
@@ -137,7 +137,7 @@ def named_columns(
     names: tuple[str, ...],
     optional: Collection[str],
 ) -> pd.DataFrame:
-    """The columns that are there, under our names."""
+    """Return the columns of the table, under our names."""
     if unknown := sorted(set(columns) - set(names)):
         message = f"there is no such column; known are {', '.join(names)}"
         raise trace_error(path, None, message, f"columns.{unknown[0]}")
@@ -163,7 +163,7 @@ def header_line(table: pd.DataFrame) -> int:
 
 
 def _hint(name: str, header: list[str]) -> str:
-    """What there is, and what to write; nothing is told of what may be no header at all."""
+    """Return the columns found, unless the line may be no header, and the option to write."""
     if any(LIKE_A_TIME.match(cell) for cell in header):
         return "; is the first line no header? Put one above it, such as node,start,end"
     if len(header) == 1 and separator_of(header[0]) in header[0]:

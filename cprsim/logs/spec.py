@@ -1,6 +1,6 @@
-"""What a user says of a log. Light: the help reads it."""
+"""Options of a user for a log. Imports little, as the help reads it."""
 
-# ruff: noqa: RUF009 - what makes the fields of a dataclass
+# ruff: noqa: RUF009 - `_option` makes the fields of a dataclass
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ OTHERS = ("duration", "state")  # columns that stand for the end
 
 
 def _option(words: str, metavar: str = "", option: str = "", *, many: bool = False) -> Any:
-    """A field with the help of its option, and what the command line calls it."""
+    """Return a field with the help of its option, and its name on the command line."""
     shell = {"metavar": metavar, "option": option, "many": many}
     return field(default=None, metadata={"help": words, "shell": shell})
 
@@ -42,7 +42,7 @@ class LogSpec:
     format: str | None = _option("Format of the log; default: guessed, and shown.", "NAME")
     nodes: int | str | Path | None = _option(
         "Nodes observed, with those that never failed: their number; a table with node and any "
-        "of installed, entry, exit; dates: the log has these columns, or dates of its own.",
+        "of installed, entry, exit; dates: the log has these columns, or its own dates.",
         "N|FILE|dates",
     )
     period: str | None = _option(
@@ -51,7 +51,7 @@ class LogSpec:
         "FROM..TO",
     )
     columns: Mapping[str, str] | Sequence[str] | None = _option(
-        "What a column of a table, or of the table of nodes, is called, e.g. start=begin; may be "
+        "The name of a column in a table, or in the table of nodes, e.g. start=begin; may be "
         "repeated.",
         "OURS=THEIRS",
         "--column",
@@ -83,7 +83,7 @@ class LogSpec:
     )
     coalesce: str | None = _option(
         "Merge failures of one node that are less than this apart, e.g. '10 min'; default: "
-        "'1 min' where the log has no ends, else '0 s', which is none.",
+        "'1 min' where the log has no ends, else '0 s' (no merging).",
         "TIME",
     )
     together: str | None = _option(
@@ -179,7 +179,7 @@ class LogSpec:
 
     @property
     def options_given(self) -> dict[str, object]:
-        """What is said, by the name of its option."""
+        """Return the given values, by the names of their options."""
         values = {option: getattr(self, option.name) for option in fields(self)}
         return {
             option.metadata["shell"]["option"] or f"--{option.name.replace('_', '-')}": value

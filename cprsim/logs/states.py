@@ -71,9 +71,9 @@ def in_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counted) -> pd.DataFrame:
-    """Outages of a node that begin within a time of the end of the one before, made one.
+    """Merge outages of a node that begin within a time of the end of the one before.
 
-    The first one's cause stands for all; how many joined another is counted under `note`.
+    The first one's cause holds for all; the number that joined another is counted under `note`.
     """
     rows = rows.sort_values(["node", "start"], kind="stable")
     again = rows["node"] == rows["node"].shift()

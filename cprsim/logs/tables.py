@@ -64,7 +64,7 @@ def read_table(
 
 @dataclass(slots=True)
 class _Table:
-    """A table that is read piece after piece, and what the pieces before have shown."""
+    """A table that is read in pieces, with the findings of the pieces before."""
 
     path: PathLike[str]
     spec: LogSpec
@@ -155,7 +155,7 @@ class _Table:
         return tuple(notes)
 
     def _cells(self, table: pd.DataFrame, ours: str) -> pd.Series[str]:
-        """A column under our name; empty where there is none."""
+        """Return a column under our name; empty if the table lacks it."""
         name = self.columns.get(ours)
         cells = table[name] if name in table else pd.Series(None, table.index, dtype=object)
         return cells.rename(ours)
@@ -195,7 +195,7 @@ class _Table:
         return times
 
     def _ends_h(self, table: pd.DataFrame, start_h: Floats) -> Floats:
-        """Ends [h], missing ones by a column of lengths; NaN where there is none."""
+        """Return ends [h], missing ones by a column of durations; NaN if unknown."""
         assert self.times is not None
         end_h, like = np.full(len(table), np.nan), self.times
         if "end" in self.columns:

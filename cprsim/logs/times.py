@@ -97,7 +97,7 @@ def read_times(
 
 
 def _numbers(text: pd.Series[str]) -> Floats:
-    """Cells as numbers, NaN for what is none; at once where all are plain ones."""
+    """Return cells as numbers, NaN for others; without a loop if all are plain numbers."""
     try:
         cast = pc.cast(pa.array(text, type=pa.large_string()), pa.float64())
     except pa.ArrowInvalid:
@@ -111,7 +111,7 @@ PLAIN = r"[+-]?\d{1,3}"
 
 
 def _rounded(text: pd.Series[str]) -> Bools:
-    """Cells as 1.70796E+12: of so many digits an instant's hours are lost."""
+    """Whether cells are like 1.70796E+12, with too few digits for the hours of an instant."""
     return text.str.fullmatch(r"\d(?:[.,]\d+)?E\+(?:9|1\d)").to_numpy(dtype=bool)
 
 
@@ -127,7 +127,7 @@ def require_decimals(text: pd.Series[str], path: PathLike[str]) -> None:
 
 
 def epoch_unit(numbers: Floats) -> str | None:
-    """The unit in which all numbers (n,) lie between 1995 and 2040; None if there is none."""
+    """Return the unit in which all numbers (n,) lie between 1995 and 2040, or None."""
     for unit, per_s in EPOCH.items():
         if (
             len(numbers)
@@ -206,7 +206,7 @@ def _stamps(
 
 
 def _wrong_form(form: str) -> str:
-    """Why a form of dates loses what they say; empty if it does not."""
+    """Return why a format of dates loses information; empty if it does not."""
     of = set(re.findall(r"%-?(.)", form))
     if "H" in of and "p" in of:
         return "%H ignores AM and PM: write %I for hours with %p"
@@ -244,7 +244,7 @@ def in_zone(stamps: Stamps, tz: str) -> tuple[Stamps, int]:
 
 
 def hours_since_1970(stamps: Stamps) -> Floats:
-    """Time stamps, in UTC or without a zone, as hours; NaN where there is none."""
+    """Time stamps, in UTC or without a zone, as hours; NaN if missing."""
     instants = stamps.dt.tz_localize(None) if stamps.dt.tz is not None else stamps
     microseconds = instants.to_numpy(dtype="datetime64[us]")
     hours = microseconds.astype(np.int64) / MICROSECONDS_PER_HOUR

@@ -78,9 +78,9 @@ def strategy(
 ) -> Policy:  # fmt: skip
     """A strategy at an interval.
 
-    Partial recovery takes the struck shards back, unless the dense model is lost with the last
-    trainer: then all shards go back with it. Trainers that stay in step go on without a lost one,
-    at the speed of those that are left.
+    Partial recovery rolls back the struck shards, unless the dense model is lost with the last
+    trainer: then it rolls back all shards. Synchronised trainers continue without a lost one, at
+    the speed of the remaining trainers.
     """
     roles = [role.name for role in cluster.roles if role.holds is Holds.SHARD]
     role = STATE if len(roles) > 1 else "".join(roles)

@@ -105,14 +105,14 @@ def until_it_grows(when: float | str) -> tuple[Stage, ...]:
 
 
 def left_out(job: JobFacts, o: Any) -> tuple[Stage, ...]:
-    """The others reconfigure, make copies again and go on; and again to take nodes in."""
+    """Stages without lost nodes: reconfigure and copy again; reconfigure to readmit nodes."""
     again = Stage(StageKind.REGROUP, Constant(o.reconfigure), copies_again=True)
     taken_in = (*until_it_grows(o.grows), regroup(o.reconfigure))
     return (DETECT, again, *meanwhile(job, each=True), *taken_in)
 
 
 def remote_tier(job: JobFacts, load: Duration | None = None) -> Tier:
-    """The remote storage; without a `load` of its own it takes what the job's do."""
+    """Return the remote storage as a tier; `load` is by default the job's."""
     return Tier(REMOTE, Medium.REMOTE, Outside(), job.role, job.load if load is None else load)
 
 
@@ -139,7 +139,7 @@ def go_back(stages: tuple[Stage, ...], *sources: str, needs: tuple[str, ...] = (
 
 
 def go_on(live: str, stages: tuple[Stage, ...], **more: Any) -> Rule:
-    """As long as a live tier is there nobody goes back."""
+    """Continue without a rollback while the live tier survives."""
     return Rule(Reverts.NOBODY, stages, needs=(live,), **more)
 
 
@@ -149,7 +149,7 @@ def back_to_remote(job: JobFacts, reschedule: Duration | None = None) -> Rule:
 
 
 def retry(job: JobFacts, live: str, stages: tuple[Stage, ...], to: To = To.STEP_BEGUN) -> Rule:
-    """As long as a live tier is there all retry the step in hand."""
+    """Retry the current step in all slots while the live tier survives."""
     job.needed("step_h", "it retries the step in hand, which")
     return Rule(Reverts.ALL, stages, to, needs=(live,))
 
@@ -180,9 +180,9 @@ def backed(
 
 
 def interval_h(job: JobFacts, stall_h: float, behind_h: float) -> float:
-    """Progress between saves: Young's, no shorter than a save is written [h].
+    """Progress between saves: Young's, at least the time to write a save [h].
 
-    A save that stalls nobody is made in each step, or as often as there is room.
+    A save without a stall is made in each step, or when the one before is written.
     """
     best_h = young_h(stall_h, job.mtbf_h) if stall_h > 0.0 else 0.0
     every_h = max(best_h, behind_h, job.step_h or 0.0)
@@ -197,12 +197,12 @@ def own_interval_h(job: JobFacts) -> float:
 
 
 def backstop_h(job: JobFacts, group: Groups, down_h: float, *, neighbours: bool) -> float:
-    """Young's interval between the saves that stand behind copies [h].
+    """Young's interval between the saves that protect against the loss of all copies [h].
 
-    For the failures that strike a group with all down that it can spare, and for those that strike
-    all copies at once, of a rate lambda: ``1/w^2 = 1/every^2 + lambda/(2 s)``. Copies that lie far
-    apart are taken to outlive a rack. Saves without a stall follow one another. Source: derived
-    here.
+    For failures that strike a group with no node left to spare, and for those that strike all
+    copies simultaneously, at a rate lambda: ``1/w^2 = 1/every^2 + lambda/(2 s)``. Copies that lie
+    far apart are assumed to survive the failure of a rack. Saves without a stall follow one
+    another. Source: derived here.
     """
     stall_h = job.stall_h
     share = job.n_nodes / job.cluster.n_nodes * _p_others_down(job, group, down_h)
@@ -231,7 +231,7 @@ def _p_others_down(job: JobFacts, group: Groups, down_h: float) -> float:
 
 
 def nth_that_fits(behind_h: float, every_h: float) -> int:
-    """Of how many saves one can be copied on, if that takes `behind_h` hours."""
+    """Return n: every nth save can be copied on, if a copy takes `behind_h` hours."""
     return max(1, ceil(behind_h / every_h - ROUNDING))
 
 
@@ -282,7 +282,7 @@ def at_own_intervals(
             least_h = sqrt(2.0 * stall_h / rate) if rate > 0.0 else inf
             if least_h == 0.0:
                 raise ParameterError(
-                    f"saves to `{capture.tier}` stall nobody: give `every` as a time"
+                    f"saves to `{capture.tier}` do not stall the job: give `every` as a time"
                 )
             every_h = min(job.useful_h, max(least_h, behind_h))
         timed.append(replace(capture, every_h=every_h))

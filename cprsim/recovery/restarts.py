@@ -1,4 +1,4 @@
-"""What a restart takes beyond one clean pass: warm-ups, attempts that fail; and planned stops."""
+"""Restart costs beyond one successful attempt: warm-up and failed attempts; planned stops."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def _behind(stages: tuple[Stage, ...], more: Stage) -> tuple[Stage, ...]:
 
 
 def with_stops(policy: Policy, length: Duration, save: Capture) -> Policy:
-    """The policy with what a planned stop does: all stand for so long, and then start again.
+    """Return the policy with planned stops: all slots stop for `length`, then restart.
 
-    They go back as by the last rule, to remote contents or to the start; where nothing else makes
-    such contents, `save` does.
+    They roll back by the last rule, to remote contents or to the start; if no capture makes
+    such contents, `save` is added.
     """
     last, stops = policy.rules[-1], (STOP,)
     restart = [

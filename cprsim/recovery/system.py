@@ -1,8 +1,8 @@
-"""What a recovery system is to a user: a name, options, and the policy that it makes of a job.
+"""A recovery system: a name, options, and a function from a job's profile to a policy.
 
-A file of `recovery/systems/` builds one; nothing else has to know of it. A system sets only what
-its mechanism determines: detection, rescheduling, links, step time and state come from the job,
-unless an option says otherwise.
+A file of `recovery/systems/` defines one; no other file names it. A system sets only the values
+that its mechanism determines: detection, rescheduling, links, step time and state come from the
+job, unless an option overrides them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Family", "JobFacts", "Option", "Provenance", "System", "noticed_afte
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What is known of a job before it runs; hours, bytes, bytes per hour."""
+    """Profile of a job before it runs, in hours, bytes and bytes per hour."""
 
     useful_h: float
     cluster: Cluster
@@ -75,7 +75,7 @@ class JobFacts:
         return None if storage is None else storage.bandwidth_bytes_per_h
 
     def _at_full_bandwidth(self, cost: Duration | Transfer) -> Duration:
-        """A cost as a duration; a transfer as if nobody else used the storage."""
+        """Return a cost as a duration; for a transfer, without other traffic over the storage."""
         if isinstance(cost, Transfer):
             return Constant(self.costs.mean_h(cost, self.n_nodes))
         return cost
@@ -106,7 +106,7 @@ class JobFacts:
         return shares[self.scopes.index(scope)] / sum(shares) / self.mtbf_h
 
     def striking(self, scopes: Collection[Scope]) -> JobFacts:
-        """The same job, as if the failures of these scopes were all that strike it."""
+        """Return the job with the failures of these scopes only."""
         per_h = sum(self.failures_per_h(scope) for scope in self.scopes if scope in scopes)
         return replace(self, mtbf_h=1.0 / per_h if per_h else inf)
 
@@ -119,7 +119,7 @@ class JobFacts:
         return value
 
     def to_peers_h(self, copies: int) -> float:
-        """A node's state over its own link, so many times."""
+        """Return the hours to send a node's state over its own link `copies` times."""
         return copies * self.needed("state_bytes") / self.needed("node_bytes_per_h")
 
     @property
@@ -177,7 +177,7 @@ NEEDED = {  # by fact: what it is, and the key that gives it
 
 
 def noticed_after(policy: Policy, detect: Duration) -> Policy:
-    """The policy with a detection that takes this where it would take what the scope says."""
+    """Return the policy with `detect` as the cost of each detection that has none."""
     rules = []
     for rule in policy.rules:
         stages = tuple(
@@ -223,11 +223,11 @@ class System:
     Parameters
     ----------
     options : by their names
-    mechanism : what is known of the job, and an object with the options and the entry's `name`, to
-        a policy; raises ParameterError where the system can't serve this job
+    mechanism : function of the job's profile, and of an object with the options and the entry's
+        `name`, to a policy; raises ParameterError if the system can't serve this job
     source : where the mechanism is described, for tables and documents
-    interval : the option that is the progress between saves, where there is one to choose
-    not_counted : what it loses that no number here shows, as a sentence goes on; nothing: all is
+    interval : the option that is the progress between saves, if the user can choose it
+    not_counted : losses that no number here includes, as the end of a sentence; empty: none
     family : of systems of one mechanism
     cited : the paper or code, in few words
     mark : how its mechanism is known
@@ -253,7 +253,7 @@ class System:
 
     @property
     def said_to_run_as(self) -> str:
-        """What it runs as, and where, in words."""
+        """Its maintained implementation, and the platform, in words."""
         return self.runs_as + f" ({self.only_on} only)" * bool(self.only_on)
 
     def plan(self, job: JobFacts, settings: Mapping[str, Any], name: str) -> Policy:

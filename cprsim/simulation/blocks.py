@@ -122,7 +122,7 @@ def _compiled(
     rows: Ints,
     out: Results,
 ) -> Iterator[Floats]:
-    """Run some replications, and again with more of what they turn out to need; their losses."""
+    """Run replications, rerun those that need more draws or room, and yield their losses."""
     strikes = failures.strikes(1)
     n_draws, n_recoveries = FIRST_DRAWS, FIRST_RECOVERIES
     n_losses = (len(rows) + 2 * job.cluster.n_nodes) * (len(out.losses) > 0)
@@ -151,7 +151,7 @@ class Block:
         self.scoped = cache(partial(ScopedBlock, failures, shares))  # by the hours of notice
 
     def meets(self, job: SimulatedJob) -> tuple[ScopedBlock, BlockDraws]:
-        """What the replications of a job meet: failures, and costs that vary."""
+        """Return the failures and the cost draws of a job's replications."""
         listens = any(capture.on_notice for capture in job.policy.captures)
         of, notice_h = self.failures, tuple(scope.notice_h for scope in job.scopes)
         draws = BlockDraws(job, of.seed, of.number, of.n_of_block, of.kept)
@@ -164,7 +164,7 @@ class Block:
         return replace(rows, costs=with_parts(rows.costs, row_parts(job.policy)))
 
     def log(self, job: SimulatedJob, replication: int, *, all_saves: bool = True) -> EventLog:
-        """What happens in one replication; all of its saves, or a few of very many."""
+        """Event log of one replication; without `all_saves` it skips most if they are many."""
         every_h = [capture.every_h for capture in job.policy.captures if capture.every_h]
         skips = not all_saves and sum(job.useful_h / h for h in every_h) > MOST_SAVES_SHOWN
         _, log = run_one(job, *self.meets(job), replication, skips=skips)

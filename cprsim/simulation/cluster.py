@@ -2,8 +2,8 @@
 
 A job is a process (`RunningJob.life`). It arrives, waits for its nodes, and goes from one instant
 to the next: the one that its step names (`step.next_event`), or the one at which it gets a node
-that it asked for, or a transfer of it ends. `step` decides what happens to the job then. A repair
-is a process, free nodes are a `simpy.Container`, the storage is a process that shares its bandwidth
+that it asked for, or a transfer of it ends. `step` then changes the state of the job. A repair is a
+process, free nodes are a `simpy.Container`, the storage is a process that shares its bandwidth
 (`storage.SharedStorage`)::
 
     job:   arrives --nodes--> runs --its own instant, a node, a transfer--> runs ... --> leaves
@@ -185,7 +185,7 @@ class RunningJob:
         start(self.sim)
 
     def plan(self) -> None:
-        """See what comes next, a failure or something else, and when."""
+        """Find the job's next event, a failure or another, and its instant."""
         job, free = self.job, self.cluster.free
         while job.status == GOING:
             self.look_ahead()
@@ -209,7 +209,7 @@ class RunningJob:
                 return
 
     def go_on(self) -> None:
-        """What happens at the instant that was planned."""
+        """Advance to the planned instant, and apply its event."""
         job, block, sim = self.job, self.block, self.sim
         if self.fails_next and self.failure == NONE:  # it is not drawn yet
             block.fail(self.chunk + 1)
@@ -282,11 +282,11 @@ class RunningJob:
             self.trade(n_free)
 
     def trade(self, n_free: int) -> None:
-        """Do for the cluster what a step did with its nodes, of which `n_free` were free before."""
+        """Apply a step's node changes to the cluster, which had `n_free` free nodes before it."""
         cluster, job, slots = self.cluster, self.job, self.sim.slots
         if n_free > job.n_free:
             taken = Ask(cluster.free, n_free - job.n_free, JOBS)
-            assert taken.triggered, "a step takes what is free, before all who come later"
+            assert taken.triggered, "a step takes free nodes before any later request"
         for n in range(job.n_repairs):  # a list in the first slots: see `state.Slot`
             cluster.env.process(cluster.repairs(self.began_h + slots[n].returns_at_h))
         job.n_repairs, job.next_return_h = 0, inf  # the cluster's from here on
@@ -294,7 +294,7 @@ class RunningJob:
             self.asks.append(Ask(cluster.free, 1, JOBS))
 
     def end(self, n_nodes: int) -> Ran:
-        """The job is over, and leaves its nodes."""
+        """End the job: release its nodes, and return its results."""
         job, slots = self.job, self.sim.slots
         for ask in self.asks:
             if ask.triggered:  # at this very instant
@@ -325,11 +325,11 @@ def run_one(
     *,
     skips: bool = False,
 ) -> tuple[Ran, EventLog]:
-    """Run one replication of a job alone: what becomes of it, and its log.
+    """Run one replication of a job alone, and return its results and its log.
 
     Parameters
     ----------
-    skips : whole cycles of work and save, which then have no lines
+    skips : whether to skip whole cycles of work and save, which then have no log lines
     """
     cluster = SharedCluster(n_spares=job.cluster.n_spares)
     running = RunningJob(cluster, BlockOfJobs(job, failures, draws), row)
@@ -341,7 +341,7 @@ def run_one(
 def run_fleet(
     cluster: SharedCluster, arrive_h: Sequence[float], jobs: Sequence[tuple[BlockOfJobs, int]]
 ) -> list[Ran]:
-    """What becomes of each job: of each a block, and its row of that."""
+    """Run several jobs, each given as a block and its row, and return the results of each."""
     processes = [
         cluster.env.process(RunningJob(cluster, block, row, number).life(at_h))
         for number, (at_h, (block, row)) in enumerate(zip(arrive_h, jobs, strict=True))

@@ -1,4 +1,4 @@
-"""Copies of the job's state: what is committed, what a failure wipes, and which rule loads what.
+"""Copies of the job's state: commits, losses by failures, and the choice of a rule and its source.
 
 Sections 5 and 6 of `docs/recovery.md`.
 """
@@ -97,7 +97,7 @@ def wipe(sim: Sim, slot: int, level: int) -> None:
 
 
 def come_back(sim: Sim, slot: int) -> None:
-    """A slot's recovery has ended: what is written from here on is there."""
+    """Mark a slot as up: copies written from now on count."""
     job, slots = sim.job, sim.slots
     job.latest += 1
     slots[slot].left = False
@@ -137,7 +137,7 @@ def is_of(spec: Spec, tier: int, slot: int) -> bool:
 
 
 def group_of(sim: Sim, tier: int, slot: int, n_left: int) -> int:
-    """The group of a slot of the tier's role, of those that are there without `n_left` of them."""
+    """Return the group of a slot of the tier's role, once `n_left` slots have left."""
     spec, job, slots = sim.spec, sim.job, sim.slots
     place = slot - spec.tiers[tier].first
     if n_left:
@@ -151,11 +151,11 @@ def group_of(sim: Sim, tier: int, slot: int, n_left: int) -> int:
 
 
 def shard_is_there(sim: Sim, tier: int, order: int, slot: int, n_left: int) -> bool:
-    """Whether the shard of a slot can be had from what was written to a tier at `order`.
+    """Whether the shard of a slot can be loaded from the content written to a tier at `order`.
 
     Parameters
     ----------
-    n_left : slots that have left the tier, whose shards are others' by now
+    n_left : slots that have left the tier, whose shards other slots hold by now
     """
     spec, job, slots = sim.spec, sim.job, sim.slots
     level, copied = spec.tiers[tier].level, spec.tiers[tier].copies
@@ -185,7 +185,7 @@ def shard_is_there(sim: Sim, tier: int, order: int, slot: int, n_left: int) -> b
 
 
 def survives(sim: Sim, tier: int, order: int, only_struck: bool) -> bool:
-    """Whether what was written to a tier at `order` is there for all shards that are needed."""
+    """Whether the content written to a tier at `order` survives for all shards that are needed."""
     spec, job, slots = sim.spec, sim.job, sim.slots
     level = spec.tiers[tier].level
     if level == OUTSIDE:
@@ -242,10 +242,10 @@ def newest(sim: Sim, rule: int, only_struck: bool) -> tuple[int, float]:
 
 
 def choose(sim: Sim, scope: int) -> tuple[int, int, float]:
-    """The rule that is taken, its source, and the content that it goes back to.
+    """Return the rule that applies, its source, and the content that it restores.
 
-    The rule is NONE where none holds: all start again, with the stages of the last rule. The
-    source is NONE, and the content -1, where the rule loads from none.
+    The rule is `NONE` if none applies: all slots restart, with the stages of the last rule. The
+    source is `NONE`, and the content -1, if the rule loads from no tier.
     """
     spec, job = sim.spec, sim.job
     for tier in range(spec.n_tiers):

@@ -1,4 +1,4 @@
-"""Identical cycles of work and save, and plain failures, at once: nothing but speed.
+"""Skip identical cycles of work and save, and plain failures, in closed form, for speed only.
 
 `tests/recovery/test_random.py` compares it with an interpreter that takes each save by itself.
 """
@@ -104,7 +104,7 @@ def cycles_ahead(sim: Sim, capture: int, per_h: float, steady_h: float, ends_h: 
 
 
 def are_in_rhythm(sim: Sim, capture: int, within_h: float, per_h: float) -> bool:
-    """Whether all saves of a capture in flight are what they are in a steady rhythm."""
+    """Whether all saves of a capture in flight are as in a steady rhythm."""
     spec, job = sim.spec, sim.job
     n_in_flight = job.saves[capture].n_in_flight
     for n in range(n_in_flight):
@@ -144,7 +144,7 @@ def is_in_rhythm(
 
 
 def cycles_to_skip(sim: Sim, capture: int, within_h: float, per_h: float, steady: Steady) -> int:
-    """How many whole cycles of work and save can be taken at once, for one capture.
+    """Return the number of whole cycles of work and save to skip, for one capture.
 
     Parameters
     ----------
@@ -152,10 +152,10 @@ def cycles_to_skip(sim: Sim, capture: int, within_h: float, per_h: float, steady
 
     Notes
     -----
-    Cycles are all alike while nothing else happens, their saves take what they always do, and none
-    has to wait for one before. Of the last as many are left over as it takes for saves in flight
-    then, and for what `keep_latest` does not know, to be saved one by one. Flushes go along if each
-    is over before the next begins.
+    Cycles are identical if no other event occurs, their saves have constant costs, and none has to
+    wait for an earlier one. The last cycles are not skipped: saves in flight at the end, and those
+    that `keep_latest` can't commit, are simulated one by one. Flushes are included if each ends
+    before the next begins.
     """
     spec, saves, due_h = sim.spec, sim.spec.captures[capture], sim.job.saves[capture].due_h
     stall_h, behind_h = saves.stall_h, saves.background_h
@@ -198,7 +198,7 @@ def cycles_to_skip(sim: Sim, capture: int, within_h: float, per_h: float, steady
 
 
 def flushes_go_along(spec: Spec, capture: int, progress_per_h: float) -> bool:
-    """Whether each flush of what a capture saves is over before the next of its kind begins."""
+    """Whether each flush of a capture's saves ends before the next of its kind begins."""
     if not spec.captures[capture].is_followed:
         return False
     cycle_h = spec.captures[capture].every_h / progress_per_h + spec.captures[capture].stall_h
@@ -212,7 +212,7 @@ def flushes_go_along(spec: Spec, capture: int, progress_per_h: float) -> bool:
 
 
 def skip(sim: Sim, capture: int, n: int, per_h: float) -> None:
-    """Take n cycles of work and save at once."""
+    """Skip n cycles of work and save: advance the job to their end and book their hours."""
     spec, job = sim.spec, sim.job
     every_h = spec.captures[capture].every_h
     stall_h = spec.captures[capture].stall_h
@@ -246,7 +246,7 @@ def skip(sim: Sim, capture: int, n: int, per_h: float) -> None:
 
 
 def keep_latest(sim: Sim, capture: int, first: int, last: int) -> None:
-    """Commit the saves with these numbers, as far as they are kept in the end."""
+    """Commit the saves numbered `first` to `last` that the tier still retains at the end."""
     spec, job = sim.spec, sim.job
     tier, parts = spec.captures[capture].tier, spec.captures[capture].parts
     if spec.tiers[tier].p_corrupt > 0.0:
@@ -450,7 +450,7 @@ def rule_of(sim: Sim, strikes: ScopedStrikes, failure: int) -> tuple[int, int]:
 
 @inlined
 def takes_live_copies(sim: Sim, rule: int, slot: int) -> bool:
-    """Whether copies that a rule needs are gone with one slot."""
+    """Whether the loss of one slot removes copies that a rule needs."""
     spec = sim.spec
     for place in range(MOST_SOURCES):
         tier = spec.rules[rule].needs[place]
@@ -463,7 +463,7 @@ def takes_live_copies(sim: Sim, rule: int, slot: int) -> bool:
 
 @inlined
 def recovery_of(sim: Sim, rule: int, scope: int, n_loads: int, books: bool) -> float:
-    """Hours of an ordinary recovery, booked if asked for; `n_loads` 0: nobody loads."""
+    """Return the hours of an ordinary recovery, and book them if `books`; `n_loads` 0: no loads."""
     spec, job = sim.spec, sim.job
     total_h = 0.0
     first, source = spec.rules[rule].first_stage, spec.rules[rule].sources[0]

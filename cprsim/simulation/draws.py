@@ -18,7 +18,7 @@ MASK = 2**32 - 1
 
 
 class BlockDraws:
-    """What varies in a block of replications under one job: costs, and which saves are no good.
+    """Draws of a block of replications under one job: varying costs, and failed or corrupt saves.
 
     Costs are drawn for the whole block, nth after nth, so that a value depends on (seed, block,
     name, replication, n) alone, not on the strategy that asks, nor on `rows`.

@@ -1,4 +1,4 @@
-"""A job under a recovery system: what is the same in all replications, and what one does."""
+"""A job under a recovery system: its inputs, common to all replications, and checks of results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HARDLY_TIMES = 10.0  # ... over so many times the work that it has done so far
 class SimulatedJob:
     """A job under a policy. Ends at `useful_h` of progress or at `horizon_h` of wall time.
 
-    Two of them are never equal, so that what follows from one can be kept by it.
+    Two of them are never equal, so that derived results can be cached by the object.
     """
 
     useful_h: float
@@ -38,9 +38,9 @@ NOTICE = -1  # in place of a scope: this is no failure, but the notice of one
 
 @dataclass(frozen=True, slots=True)
 class ScopedFailure:
-    """One failure of one replication: an instant of its clock, its slots, and what it kills.
+    """One failure of one replication: its instant on the clock, its slots, and its scope.
 
-    Or the notice of one (scope `NOTICE`): it strikes no slot.
+    With the scope `NOTICE` it is the warning of a failure, and strikes no slot.
     """
 
     at_h: float

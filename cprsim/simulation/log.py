@@ -69,10 +69,10 @@ class LogLines:
         self.name_activity(job)
 
     def name_activity(self, job: JobState) -> None:
-        """Note what the job does from now on.
+        """Log the job's activity from now on.
 
-        A change has a line. A stage without a change has
-        none: another of its kind, or of one less advanced, is under way.
+        Only a change of activity adds a line: a stage adds none while another of its kind, or a
+        less advanced one, is under way.
         """
         lines, n, at_h, progress_h = self.lines, self._n_named, job.now_h, job.progress_h
         activity = self._activity(job)

@@ -12,7 +12,7 @@ from simpy.resources.container import ContainerGet
 
 
 class Ask(ContainerGet):
-    """For so many nodes: slots before jobs, and in the order in which they asked."""
+    """A request for `n` nodes; slots are served before jobs, and each in the order of requests."""
 
     def __init__(self, free: FreeNodes, n: int, rank: EventPriority) -> None:
         self.key = rank, next(free.asked)

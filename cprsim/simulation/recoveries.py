@@ -30,7 +30,7 @@ from cprsim.simulation.state import Recovery, Sim
 
 
 def rate_of_each(spec: Spec, n_shards: int) -> float:
-    """Bytes per hour of each of so many shards that share the link."""
+    """Return the rate of each of `n_shards` shards that share the link [bytes/h]."""
     return float(min(spec.server_bytes_per_h, spec.link_bytes_per_h / n_shards))
 
 
@@ -120,7 +120,7 @@ def refresh(sim: Sim) -> None:
 
 
 def next_stage(sim: Sim, place: int) -> None:
-    """A recovery goes on to its next stage that takes time, or ends."""
+    """Advance a recovery to its next stage that takes time, or end it."""
     spec, job, slots, recoveries, drawn, row = (
         sim.spec,
         sim.job,
@@ -190,7 +190,7 @@ def n_failed_attempts(sim: Sim, recovery: Recovery) -> int:
 
 
 def begun_after(sim: Sim, begun: int) -> int:
-    """The recovery that began next after the nth; NONE where there is none."""
+    """Return the place of the recovery that began next after the nth; `NONE` if it was the last."""
     job, recoveries = sim.job, sim.recoveries
     first = NONE
     for n in range(job.n_recoveries):
@@ -202,7 +202,7 @@ def begun_after(sim: Sim, begun: int) -> int:
 
 
 def end_stages(sim: Sim, until_h: float) -> None:
-    """Recoveries whose stage has ended by an instant go on, in the order in which they began."""
+    """Advance recoveries whose stage has ended by an instant, in the order in which they began."""
     recoveries = sim.recoveries
     place = begun_after(sim, NONE)
     while place != NONE:
@@ -314,7 +314,7 @@ def ask_for_nodes(sim: Sim, recovery: int) -> int:
 
 
 def has_to_wait(sim: Sim, place: int, stage: StageSpec) -> bool:
-    """Whether a wait goes on; from one for each slot those that still wait stay behind."""
+    """Whether a wait continues; a wait for each slot splits off the slots that still wait."""
     job, slots, recoveries = sim.job, sim.slots, sim.recoveries
     n_waiting = ask_for_nodes(sim, place)
     if n_waiting == 0 or not stage.each or n_waiting == recoveries[place].n_slots:
@@ -377,7 +377,7 @@ def is_held(spec: Spec, recovery: Recovery) -> bool:
 
 
 def takes_in(sim: Sim) -> bool:
-    """Whether slots wait for the job to take them in; it does so, as it stands still."""
+    """Admit returned slots while the job has speed 0; return whether any were waiting."""
     spec, recoveries = sim.spec, sim.recoveries
     took_in = False
     place = begun_after(sim, NONE)

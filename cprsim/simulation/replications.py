@@ -28,7 +28,7 @@ parts_of(copies, saves, recoveries, step, cycles)
 
 
 class Arrays(NamedTuple):
-    """What a replication is: arrays of one spec, one job, its slots, and places for recoveries."""
+    """State of a replication: arrays of one spec, one job, its slots, and places for recoveries."""
 
     spec: Sequence[Spec]
     job: Sequence[JobState]
@@ -37,7 +37,7 @@ class Arrays(NamedTuple):
 
 
 class Results(NamedTuple):
-    """What becomes of replications, by number.
+    """Results of replications, by number.
 
     `hours` : (4 + n_parts, n_replications) wall hours, useful hours, staleness summed over shards
         (since the content, and since the later of that and the shard's own last reload); the parts
@@ -66,10 +66,10 @@ def has_room(sim: Sim) -> bool:
 
 @slow_to_compile
 def run(arrays: Arrays, drawn: Drawn, strikes: ScopedStrikes, rows: Ints, out: Results) -> int:
-    """Run some replications; how many losses of them there are.
+    """Run replications, and return the number of their losses.
 
-    One that would need more failures, draws or room than there are stops (`WANTS_FAILURES`,
-    `WANTS_MORE`), and is to be run again.
+    A replication that needs more failures, draws or room than given stops with the status
+    `WANTS_FAILURES` or `WANTS_MORE`, and has to be run again.
     """
     spec, job = arrays.spec[0], arrays.job[0]
     near_h = NEAR * spec.useful_h

@@ -67,7 +67,7 @@ def stand_on_grid(sim: Sim, capture: int, progress_h: float) -> None:
 
 
 def make_due(sim: Sim, capture: int, due_h: float, completes_h: float) -> None:
-    """A save is due as the job goes on: one, also if others of its capture are by then."""
+    """Make a save due when the job continues; several due saves of a capture become one."""
     job = sim.job
     saves = job.saves[capture]
     saves.due_h = min(saves.due_h, due_h)
@@ -136,7 +136,7 @@ def begin_saves(sim: Sim) -> None:
 
 
 def end_stall(sim: Sim) -> None:
-    """A save has stalled the job long enough: it goes on in the background, or commits."""
+    """End the stall of a save, which then continues in the background or commits."""
     spec, job, drawn, row = sim.spec, sim.job, sim.drawn, sim.row
     capture = job.stalled_by
     job.stalled_by = NONE
@@ -195,7 +195,7 @@ def begin_flush(sim: Sim, capture: int, content_h: float) -> None:
 
 
 def go_behind(sim: Sim, capture: int, behind_h: float) -> None:
-    """The save at the first free place goes on in the background for so long."""
+    """Move the stalling save to the background, for `behind_h` hours."""
     job = sim.job
     flight = job.flights[capture][job.saves[capture].n_in_flight]
     flight.begun_h, flight.at_h, flight.order = job.now_h, job.now_h + behind_h, job.latest
@@ -239,9 +239,9 @@ def wait_for_last(sim: Sim) -> None:
 
 
 def abandon_saves(sim: Sim, back_to_h: float, all_go_back: bool, silent: bool) -> None:
-    """A failure takes the saves under way, except flushes of what survives without an error.
+    """Abort saves in progress after a failure, except flushes of copies that survive intact.
 
-    Those of what the job still has, at the progress that it goes back to, are due again.
+    Their due dates return unless the rollback removed them.
     """
     spec, job = sim.spec, sim.job
     if all_go_back:
@@ -273,7 +273,7 @@ def abandon_saves(sim: Sim, back_to_h: float, all_go_back: bool, silent: bool) -
 
 
 def wanted(sim: Sim) -> tuple[int, int, int]:
-    """What a step asks for at most: draws of saves and of failures, places for recoveries."""
+    """Return the most that a step needs: draws of saves and of failures, places for recoveries."""
     job, n_begun = sim.job, 0
     for capture in range(sim.spec.n_captures):
         n_begun = max(n_begun, job.saves[capture].n_begun)
@@ -282,7 +282,7 @@ def wanted(sim: Sim) -> tuple[int, int, int]:
 
 
 def oldest_flush(sim: Sim) -> int:
-    """Order of the oldest flush in flight; the latest of all where there is none."""
+    """Return the order of the oldest flush in flight; without flushes, the latest order."""
     spec, job = sim.spec, sim.job
     oldest: int = job.latest
     for capture in range(spec.n_captures):

@@ -1,4 +1,4 @@
-"""What is the same in all replications of a job under a policy: plain numbers, named once.
+"""Constant inputs of all replications of a job under a policy, as plain numbers.
 
 Durations that vary are NaN here, and have a table of draws (`Tables`).
 """
@@ -129,7 +129,7 @@ class StageSpec:
 
 @record
 class RuleSpec:
-    """What a recovery does where this rule is the first that applies."""
+    """A rule of recovery; the first that applies is used."""
 
     scopes: int  # bit mask
     roles: int  # bit mask of those that all struck slots have to be of; 0: any
@@ -456,7 +456,7 @@ def _scope(scope: Scope, tables: Tables) -> ScopeSpec:
 
 
 def is_plain(spec: Spec) -> bool:
-    """Whether saves of a job without varying costs only stall it, and nothing goes on beside it."""
+    """Whether the job has constant costs and at most one kind of save, without background work."""
     captures = spec.captures
     if len(captures) > 1 or spec.elastic_size or spec.is_uneven or spec.tax:
         return False

@@ -1,4 +1,4 @@
-"""What the step knows of a replication: the job, its slots, its recoveries.
+"""State of a replication in the step: the job, its slots, its recoveries.
 
 Compiled, they are numpy records and arrays; under SimPy, objects and lists of them.
 """
@@ -171,7 +171,7 @@ class JobState:
 
 
 class Drawn(NamedTuple):
-    """What varies, as far as it is drawn [h]: (n_tables, n_drawn, n_replications)."""
+    """Draws of varying costs [h]: (n_tables, n_drawn, n_replications)."""
 
     of_saves: Floats
     of_failures: Floats
@@ -187,7 +187,7 @@ class Places(list[Recovery]):
 
 
 class Notes(Protocol):
-    """What is noted of a replication."""
+    """Log of a replication, to which the step writes."""
 
     def note(self, at_h: float, kind: EventKind, progress_h: float, slot: int) -> None: ...
 
@@ -238,7 +238,7 @@ class Slots(dict[int, Slot]):
 
 
 def job_of(spec: Spec) -> JobState:
-    """A job for Python, with room for what its policy has."""
+    """Return a job state for Python, with room for its policy's captures, tiers and parts."""
     most = max((tier.generations for tier in spec.tiers), default=1)
     flights = 1 + max((capture.in_flight for capture in spec.captures), default=0)
     kept = (spec.n_tiers, most)

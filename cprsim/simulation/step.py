@@ -1,11 +1,11 @@
-"""What a job does: the model at a glance, in the order of `docs/model.md`.
+"""The behaviour of a job: the model at a glance, in the order of `docs/model.md`.
 
 A driver takes a job from instant to instant; `replications` is compiled, `cluster` is SimPy::
 
-    event = next_event(sim, fails_at_h)  # what the job does from here on, and until when
+    event = next_event(sim, fails_at_h)  # the job's next event; its activity is constant until then
     advance(sim, to_h, event)            # book the hours up to an instant
-    complete(sim, event)                 # end what ends at this instant: saves, repairs, stages
-    fail(sim, failure)                   # what a failure does
+    complete(sim, event)                 # end the saves, repairs and stages due at this instant
+    fail(sim, failure)                   # apply a failure
 
 `copies`, `saves` and `recoveries` have the details. Each function takes numpy records where it is
 compiled, and objects in Python.
@@ -81,7 +81,7 @@ from cprsim.simulation.state import Sim
 
 
 class Next(NamedTuple):
-    """What comes next in a job that does the same until then; instants are hours of its clock."""
+    """Next events of a job whose activity is constant until then; instants on its clock [h]."""
 
     fails_h: float  # the failure
     at_h: float  # anything else
@@ -135,7 +135,7 @@ def start(sim: Sim) -> None:
 
 @inlined
 def next_event(sim: Sim, fails_at_h: float) -> Next:
-    """What the job does from here on, and until when; without meaning once it is over.
+    """Begin the activities that are due, and return the job's next events; `OVER` after its end.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def next_event(sim: Sim, fails_at_h: float) -> Next:
 
 @inlined
 def works_on(sim: Sim) -> bool:
-    """Begin the saves that are due, and see whether the job works from here on, or is over."""
+    """Begin the saves that are due; return whether the job works from here on; end it if done."""
     spec, job = sim.spec, sim.job
     if job.stalled_by != NONE or job.waits_for != NONE:
         return False
@@ -216,7 +216,7 @@ def rate(spec: Spec, speed: float, replay_speed: float, behind: bool) -> float:
 
 
 def hours_of(work_h: float, per_h: float) -> float:
-    """Wall hours of so much progress."""
+    """Return the wall hours of `work_h` hours of progress."""
     return float(work_h if per_h == 1.0 else work_h / per_h)  # divisions are what takes time
 
 
@@ -282,7 +282,7 @@ def complete(sim: Sim, event: Next) -> None:
 
 
 def end(sim: Sim) -> None:
-    """The job is over: work that nobody made again is lost for good."""
+    """End the job, and book as lost the work that was not redone."""
     spec, job = sim.spec, sim.job
     if job.status == FINISHED and job.progress_h < job.frontier_h:
         job.hours[spec.lost] += job.frontier_h - job.progress_h
@@ -337,7 +337,7 @@ def whole_save_h(sim: Sim, capture: int) -> float:
 
 
 def fail(sim: Sim, failure: FailedSlots) -> None:
-    """What a failure does as it strikes, or as it is announced."""
+    """Apply a failure, or its warning, to the job."""
     spec, job = sim.spec, sim.job
     if failure.scope == spec.stop != NOTICE:
         stop(sim, failure)
@@ -418,11 +418,11 @@ def note_failed(sim: Sim, failure: FailedSlots) -> None:
 
 
 def recover(sim: Sim, failure: FailedSlots, nth: int) -> None:
-    """The first rule that applies says who goes back, and by which stages the slots come back.
+    """Start a recovery: the first rule that applies sets the rollback and the slots' stages.
 
     Parameters
     ----------
-    nth : of the failures, or of the stops, which addresses what is drawn
+    nth : number of the failure, or of the stop, which selects its draws
     """
     spec, job, slots = sim.spec, sim.job, sim.slots
     chosen, source, content_h = choose(sim, failure.scope)
@@ -492,11 +492,11 @@ def loads_h(sim: Sim, source: int, nth: int) -> float:
 
 
 def take_shards(sim: Sim, source: int, whole: bool, content_h: float, loses: bool) -> None:
-    """The shards of the struck slots of a tier, or of all, go back to a content while others go on.
+    """Roll back the shards of a tier's struck slots, or of all, while the other slots continue.
 
     Parameters
     ----------
-    loses : their work since then is not made again
+    loses : whether their work since then is not redone
     """
     spec, job, slots = sim.spec, sim.job, sim.slots
     for n in range(spec.tiers[source].size if whole else job.n_struck):

@@ -69,7 +69,7 @@ class SharedStorage:
             self.balance()
 
     def start(self, n: int, each_bytes: float, cap: float) -> Flow:
-        """So many equal flows begin."""
+        """Begin a bundle of `n` equal flows."""
         flow = Flow(self.env, n, each_bytes, cap)
         self.n_begun += 1
         flow.number = self.n_begun
@@ -108,7 +108,7 @@ class SharedStorage:
         self.read_at_h = self.env.now
 
     def first_end(self) -> tuple[float, Flow | None]:
-        """When the first flow ends, and which; never where there is none."""
+        """Return the earliest end of a flow, and the flow; infinite and None without flows."""
         at_h, _, flow = self.ends_capped[0] if self.ends_capped else (inf, 0, None)
         if self.ends_slowed:
             ends_at_bytes, _, slowed = self.ends_slowed[0]
@@ -134,7 +134,7 @@ class SharedStorage:
         insort(ends, (flow.ends_at, flow.number, flow))
 
     def take(self, flow: Flow) -> None:
-        """A flow is no longer there; what is left of it is noted."""
+        """Remove a flow, and record its remaining bytes."""
         some = self.capped if flow.is_capped else self.slowed
         ends = self.ends_capped if flow.is_capped else self.ends_slowed
         flow.left_bytes, flow.since_h = self.left_bytes(flow), self.read_at_h
@@ -176,9 +176,9 @@ class SharedStorage:
 
 
 class SharedSaves(NamedTuple):
-    """Saves of a job that go over the cluster's storage.
+    """Saves of a job over the cluster's storage.
 
-    One of so many hours for the job alone has moved hours x `bytes_per_h` bytes in each flow.
+    A save that takes h hours without other traffic moves h x `bytes_per_h` bytes in each flow.
     """
 
     captures: frozenset[int] = frozenset()
@@ -193,9 +193,9 @@ Key = tuple[int, int]  # capture, and the number of a save; less than 0: that st
 
 
 class Transfers:
-    """What a job moves over the storage: its shared saves, and loads over its link.
+    """Transfers of a job over the storage: its shared saves, and loads over its link.
 
-    For the step they have no end until the storage has moved them.
+    In the step their end is infinite until the storage has moved them.
     """
 
     def __init__(self, storage: SharedStorage | None, saves: SharedSaves) -> None:
@@ -204,11 +204,11 @@ class Transfers:
         self.link_began_bytes = 0.0  # the link's odometer as its flow began
 
     def ends(self) -> list[simpy.Event]:
-        """What is triggered at the end of each."""
+        """Return the events triggered at the end of each transfer."""
         return [flow.over for flow in self.flows.values()]
 
     def start_new(self, sim: Sim) -> bool:
-        """Have the storage move what has come under way; whether there is any."""
+        """Start the flows of new transfers, stop aborted ones; return whether any flow began."""
         if self.storage is None:
             return False
         job, n_before, under_way = sim.job, self.storage.n_begun, set[Key]()
@@ -254,7 +254,7 @@ class Transfers:
             sim.job.link_read_at_h = sim.job.now_h
 
     def end_moved(self, sim: Sim) -> None:
-        """What has been moved ends at this instant."""
+        """End the completed transfers at this instant."""
         job = sim.job
         for key in [key for key, flow in self.flows.items() if flow.over.triggered]:
             del self.flows[key]
@@ -269,7 +269,7 @@ class Transfers:
                         flight.at_h = job.now_h
 
     def stop(self) -> None:
-        """The job is over."""
+        """Stop all transfers of a job that has ended."""
         for flow in self.flows.values():
             assert self.storage is not None
             self.storage.stop(flow)

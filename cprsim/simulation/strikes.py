@@ -1,4 +1,4 @@
-"""Failures with what each of them kills."""
+"""Failures with their scopes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ScopedStrikes(NamedTuple):
         return len(self.first[0]) - 1
 
     def strikes(self, n_chunks: int) -> ScopedStrikes:
-        """The same: they are all that there is."""
+        """Return these failures: no more can be drawn."""
         return self
 
 
@@ -110,7 +110,7 @@ class ScopedBlock:
         self._n_chunks = 0
 
     def strikes(self, n_chunks: int) -> ScopedStrikes:
-        """The failures of the first chunks at least, or of all that there are."""
+        """Return the failures of at least the first `n_chunks` chunks, or of all chunks."""
         if n_chunks > self._n_chunks:
             scoped = self._scoped(self._failures.strikes(n_chunks))
             self._drawn = self._announced(scoped) if self._notice_h.any() else scoped

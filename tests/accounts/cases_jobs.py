@@ -229,7 +229,7 @@ CASES: list[Case] = [
         for at_s, name, said in job()])}, "ledger e.jsonl",
         BY_EVENTS | {"frames.hours.5.hours": 170 / 3600, "frames.hours.6.hours": 100 / 3600}),
     Case("saves-of-which-only-the-user-knows-how-often", {"a.csv": SAVED}, BACKTEST,
-        refused=("how often it saved can't be told from its log: --saves-every says it",)),
+        refused=("its log does not show the interval between saves",)),
     Case("saves-as-often-as-no-time", {"a.csv": SAVED}, f"{BACKTEST} --saves-every 0s",
         refused=("--saves-every '0s': must be longer than no time",)),
     Case("a-crash-loop", {"e.jsonl": crash_loop()}, "ledger e.jsonl", {"values.n_failures": 33}),

@@ -21,7 +21,7 @@ def test_the_list_names_every_system() -> None:
     systems = listed.frames["systems"].set_index("system")
     gemini = systems.loc["gemini"]
     assert gemini["mark"] == "published"
-    assert "no time beside the transfers" in gemini["assumed"]
+    assert "reading it, take no time" in gemini["assumed"]
     assert systems.loc["check-n-run", "not_counted"].endswith("is not priced")
     options = listed.frames["options"].set_index(["system", "option"])
     assert options.loc[("gemini", "remote_every"), "default"] == 3.0

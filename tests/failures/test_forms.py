@@ -335,13 +335,13 @@ FORMS = {
     ),
     "Parquet of texts": Form(lambda: parquet(frame().astype(str))),
     "sacctmgr show event": Form(slurm_events, {}, (
-        "20 of 80 event(s) go on from the one before", "1 event(s) of the whole cluster left out",
+        "20 of 80 event(s) continue the one before", "1 event(s) of the whole cluster left out",
         "1 event(s) left out whose state is no failure (MAINT)",
     )),
     "sacct": instants(slurm_jobs, "60 of 120 begin within a minute of another on the same node"),
     "kubectl get events": Form(
         lambda: json.dumps({"apiVersion": "v1", "items": kubernetes(), "kind": "List"}, indent=1),
-        {}, ("60 event(s) SystemOOM left out: the node goes on",
+        {}, ("60 event(s) SystemOOM left out: the node is up",
              "1 event(s) left out that are not about a node"),
     ),
     "kubectl get events --watch": Form(

@@ -265,7 +265,7 @@ GOOD = {
          "2 of 4 row(s) say that a node is down that was down already",
          "3 event(s) left out that Kubernetes merged into others, as their instants are not known: "
          "nodes fail more often than this log shows",
-         "1 event(s) Starting left out: the node goes on"),
+         "1 event(s) Starting left out: the node is up"),
     ),
     "Xids of every kind of kernel log": Small(
         f"Dec 31 23:00:00 a kernel: {GONE}\nJan  1 01:00:00 a kernel: {GONE}\n"

@@ -125,7 +125,7 @@ def test_the_bounds_are_those_of_the_schema(numbers: str, bound: float, beyond: 
 
 def test_what_lies_beyond_the_bounds_is_not_written() -> None:
     for beyond in (Exponential(2e8), Gamma(0.09, 1.0), Weibull(101.0, 1.0), LogNormal(0.0, 3.71)):
-        with pytest.raises(ParameterError, match="outside what a scenario takes"):
+        with pytest.raises(ParameterError, match="outside the bounds of a scenario"):
             limits.writable(beyond)
     with pytest.raises(ParameterError, match="the hazard 1e-09 failures/h lies outside"):
         limits.writable(PiecewiseHazard((0.0,), (1e-9,)))

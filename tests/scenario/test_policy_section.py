@@ -97,7 +97,7 @@ WRONG = [  # what stands in the scenario, what instead, and what is said
     ("stall: {link: pcie}", "stall: {link: nic}",
      "mine: there is no link `nic`; `cluster.links`: pcie"),
     ("stall: {link: pcie}", "background: {link: pcie}",
-     "mine: saves to `host` stall nobody: give `every` as a time"),
+     "mine: saves to `host` do not stall the job: give `every` as a time"),
     ("rules:", "every: 0 h\n      rules:", "mine: `every` is 0.0; it must be positive"),
     ("tier: remote, after", "after", "captures.1.tier: is missing"),
     ("{ring: 2}", "ring", "tiers.0.placement: `ring` should be 'outside' or 'own'"),

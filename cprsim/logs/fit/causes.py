@@ -1,4 +1,4 @@
-"""Causes that compete: a fit for each, what each brings about, and which one to fix first."""
+"""Competing causes: a fit for each, the effect of each, and which one to fix first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SAVE_H = RESTART_H = 5 / 60  # assumed for the price of a failure; not of any lo
 ONE_SOURCE = (
     "a source of failures for each cause; they are independent, and a failure renews its own",
     "source alone: each was fitted so, from one failure of the cause on a node to the next;",
-    "reach, what a failure kills, is process, gpu, node, rack or all: set it where you know it",
+    "reach, the extent of a failure, is process, gpu, node, rack or all: set it where you know it",
 )
 
 

@@ -1,7 +1,7 @@
-"""What saves and loads cost, from a log of them: fixed, or the best of some distributions.
+"""Costs of saves and loads, from a log of them: fixed, or the best of some distributions.
 
-A log writes times to some resolution. A fixed time explains what it wrote, and is taken, if all
-durations lie on two neighbouring marks.
+A log has a resolution of time. A fixed cost explains the log, and is used, if all durations lie on
+two neighbouring multiples of it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SLOWEST = 1e6 * 3600  # bytes/h, 1 MB/s: what is slower is no number of bytes
 
 @dataclass(frozen=True, slots=True)
 class Bandwidth:
-    """Bytes over hours of what names its bytes."""
+    """Bandwidth of the transfers that log their bytes."""
 
     n: int
     rate: Estimate  # bytes/h; the interval is symmetric in the logarithm, NaN for one alone
@@ -59,7 +59,7 @@ class Bandwidth:
         return self.rate.times(8 / 3600e9)
 
     def in_words(self, kind: str) -> str:
-        """What it is, and of how much."""
+        """Return the bandwidth and the mean size, in words."""
         rate, low, high = (f"{number:.4g}" for number in self.gbit_s.triple)
         sure = f"95 %: {low} to {high}" if self.rate.has_interval else "no interval: one alone"
         return (
@@ -110,7 +110,7 @@ class CostFit(Subject):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user should know of this fit."""
+        """Warnings and notes on this fit."""
         kind, n, n_zero = self.name, self.lifetimes.n, self.lifetimes.n_zero
         mean, step, low, high = (
             f"{3600 * hours:.3g}" for hours in
@@ -123,8 +123,8 @@ class CostFit(Subject):
             f"the {kind}s {'grew' if last > first else 'fell'} from {first:.4g} s (first tenth of "
             f"them) to {last:.4g} s (last tenth): for a job that follows take {last:.4g} s, not "
             f"the mean of {mean} s": len(self.drift_h) > 0,
-            f"only {count(n, kind)}: taken as fixed, for nothing can be said of how much that "
-            f"varies; {FEWEST} are the fewest to fit, {FEW} to trust": n < FEWEST,
+            f"only {count(n, kind)}: taken as fixed, as its variation can't be estimated; "
+            f"{FEWEST} are the fewest to fit, {FEW} to trust": n < FEWEST,
             f"only {n} {kind}s: their mean of {mean} s may be anything from {low} to {high} s "
             "(95 %), and the intervals of other parameters are too narrow with so few":
                 n < FEW and self.best is not None,
@@ -305,7 +305,7 @@ def read_transfers(
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Saves and loads (also detections and reschedulings) from a table or JSON with each of them.
 
-    Returns what `fit_costs` takes, and what was left out.
+    Returns the input of `fit_costs`, and notes on rows left out.
 
     Raises TraceError with file and line, for anything that can't be read.
     """
@@ -379,7 +379,7 @@ def _resolution_h(cells: pd.Series[str], unit: str | None) -> Floats:
 
 
 def _notes_on_rows(n_twice: int, endless: pd.Series[str], unread: Sequence[str]) -> tuple[str, ...]:
-    """What was left out, and what was not read."""
+    """Return notes on rows left out, and on columns not read."""
     notes = [f"{count(n_twice, 'row')} said twice, counted once"] if n_twice else []
     if unread:
         names = ", ".join(map(one_line, unread[:6]))

@@ -1,7 +1,7 @@
 """Fits as sections of a scenario: data with remarks, and one writer of both as YAML.
 
-Whatever is written here, a scenario takes: see `failures.limits`. What is not, gives way to the
-next best fit that is, and a comment says so.
+Every value written here is valid in a scenario: see `failures.limits`. A fit that is not is
+replaced by the next best valid one, and a comment says so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Sections of a scenario, and what is said of them."""
+    """Sections of a scenario, with comments on them."""
 
     sections: Mapping[str, Any]  # as a scenario reads them
     above: Sequence[str] = ()
@@ -96,7 +96,7 @@ def failures_fragment(fitted: Fitted) -> Fragment:
 
 
 def fragment_of(fitted: Fitted) -> Fragment | str:
-    """The section that a scenario takes, or why there is none."""
+    """Return the fit as a section of a scenario, or the reason why it can't be one."""
     try:
         return failures_fragment(fitted)
     except ParameterError as error:
@@ -199,7 +199,7 @@ def job_fragment(fitted: Fitted) -> Fragment:
 def best_for_scenario(
     judged: Sequence[Fit], mean_h: limits.Bounds = limits.MTBF_H, longer: float = 1.0
 ) -> tuple[Fit, list[str]]:
-    """The best family that a scenario takes with times so much longer, and why not better ones."""
+    """Return the best family valid in a scenario with times x `longer`, and why not better ones."""
 
     def check(fit: Fit) -> None:
         limits.writable(stretched(fit.distribution.simulable(), longer), mean_h)
@@ -248,7 +248,7 @@ def _of_failures(
     if fitted.gaps.ranking is not None and fitted.gaps.ranking.none_fits:
         lines.append(
             f"none fits: of the gaps, every family's p-value is below {P_REJECTED:g}; "
-            "what stands here is the least bad"
+            "the family here is the least bad"
         )
     if fitted.trend.differs:
         lines.append(fitted.trend.in_words())
@@ -271,7 +271,7 @@ def _repairs(fitted: Fitted) -> str:
 
 
 def _support(times: Lifetimes, mean_h: float, unit: str, longer: float = 1.0) -> list[str]:
-    """What the log itself supports, where the mean lies beyond all that was watched."""
+    """Return remarks on the rate that the log supports, if the mean is extrapolated."""
     if not times.extrapolates(mean_h / longer):
         return []
     return [
@@ -300,7 +300,7 @@ def interval(estimate: Estimate) -> str:
 
 
 def _time(mean: Estimate) -> dict[str, Any]:
-    """An MTBF, with its interval where that is none for a scenario cut."""
+    """Return an MTBF, with its interval if its ends still differ within a scenario's bounds."""
     ends = _ends(mean, limits.MTBF_H)
     interval_95 = {"mtbf_95": [f"{end} h" for end in ends]} if ends else {}
     return {"mtbf": f"{mean.mean:.6g} h", **interval_95}
@@ -312,7 +312,7 @@ def _spread(spread: Estimate) -> dict[str, Any]:
 
 
 def _ends(estimate: Estimate, bounds: limits.Bounds) -> list[str]:
-    """The ends of an interval, cut at what a scenario takes; none where that leaves a point."""
+    """Return the ends of an interval, cut at a scenario's bounds; empty if that leaves a point."""
     return _apart([min(max(end, bounds[0]), bounds[1]) for end in estimate.triple[1:]], 4)
 
 

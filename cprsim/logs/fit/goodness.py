@@ -1,4 +1,4 @@
-"""How well a fit describes its times: the empirical survival beside it, and a fair test.
+"""Goodness of fit: the empirical survival, and a test by parametric bootstrap.
 
 The plain p-value of the Kolmogorov-Smirnov test is wrong for parameters fitted to the same data:
 it is far too large. Here the distance is compared to that of samples drawn from the fit, censored
@@ -74,7 +74,7 @@ class Subject:
 
     @property
     def best(self) -> Fit | None:
-        """The family that stands for it, by AIC."""
+        """The best family, by AIC."""
         return self.ranking.best if self.ranking else None
 
     @property
@@ -143,7 +143,7 @@ def rank(
     seed: int = 0,
     families: Iterable[str] = ALL_FAMILIES,
 ) -> Ranking:
-    """Fit every family that converges, judge it by so many samples, and sort by AIC.
+    """Fit every family that converges, test it by `n_bootstrap` samples, and sort by AIC.
 
     Raises ParameterError where no end was observed, or no family converges.
     """

@@ -13,7 +13,7 @@ from cprsim.job.records import Bools, Floats, Ints
 
 
 class FirstUptime(StrEnum):
-    """What is known of a node's age when its observation begins."""
+    """Knowledge of a node's age when its observation begins."""
 
     NEW = "new"  # it was just renewed: the first up-time counts from 0
     UNKNOWN = "unknown"  # the first up-time is left out; after a failure the age is known
@@ -21,7 +21,7 @@ class FirstUptime(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """Times until something ended, or nobody looked any more; those of zero are but counted."""
+    """Times to an event or the end of observation (censored); times of zero are only counted."""
 
     duration_h: Floats  # (n,) above 0
     observed: Bools  # (n,) False where it had not ended yet (right-censored)
@@ -51,11 +51,11 @@ class Lifetimes:
 
     @property
     def hours_per_end(self) -> float:
-        """Time under observation for each end that was seen [h]: what the log itself supports."""
+        """Time under observation per observed end [h]: the mean that the log itself supports."""
         return self.total_h / self.n_observed if self.n_observed > 0 else inf
 
     def extrapolates(self, mean_h: float) -> bool:
-        """Whether a fitted mean [h] lies beyond all that was watched."""
+        """Whether a fitted mean [h] exceeds the longest observed time."""
         return mean_h > self.longest_h
 
     def at_most(self, n: int) -> tuple[Lifetimes, int]:

@@ -48,7 +48,7 @@ class NotConvergedError(CprsimError):
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Estimate):
-    """A fitted number: its name, and its standard error beside the interval."""
+    """A fitted number with its name, interval and standard error."""
 
     name: str = field(kw_only=True)
     standard_error: float = field(kw_only=True)
@@ -128,7 +128,7 @@ class Likelihood:
     def maximum(self, start: Floats) -> Maximum:
         """The maximum, and the covariance there.
 
-        Raises NotConvergedError where there is none, or the likelihood is flat there.
+        Raises NotConvergedError if none is found, or the likelihood is flat there.
         """
         point, steps = self.refine_maximum(self.search_maximum(start))
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -149,8 +149,8 @@ class Likelihood:
         """The maximum near a point, to rounding, and the steps of derivatives there, (p,) each.
 
         By Newton's method, so that no number depends on where a search happened to end. Raises
-        NotConvergedError where there is none near: the likelihood is flat in some direction, or
-        grows up to a border of the family.
+        NotConvergedError if none is near: the likelihood is flat in some direction, or grows up to
+        a border of the family.
         """
         far, move = True, np.inf
         with np.errstate(all="ignore"):

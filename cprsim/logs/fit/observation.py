@@ -1,4 +1,4 @@
-"""What a log observed, from where that is known, and what no single distribution can say of it."""
+"""The observation of a log, its origin, and effects that no single distribution describes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Fact(NamedTuple):
 
 
 Observation = dict[str, Fact]
-"""Which nodes were watched (`n_nodes`), when (`begins`, `ends`), and of what `ages` they were."""
+"""Number of watched nodes (`n_nodes`), the period (`begins`, `ends`), and the nodes' `ages`."""
 
 AGES = {
     FirstUptime.NEW: "nodes count as new when the log begins",
@@ -49,7 +49,7 @@ INFERRED = {
 def observation(
     outages: Outages, first: FirstUptime, said_facts: Mapping[str, tuple[str, str]] | None = None
 ) -> Observation:
-    """The observation of a log; `said_facts` is what a user said besides."""
+    """Return the observation of a log; `said_facts` are those that the user gave."""
     origins = {**outages.facts, **(said_facts or {})}
     values: dict[str, int | str] = {
         "n_nodes": outages.n_nodes,
@@ -117,7 +117,7 @@ def togetherness(outages: Outages) -> Togetherness:
 
 
 def job_rate_per_h(outages: Outages, n_job: int) -> float:
-    """Events of the chosen cause that strike a job [1/h]; nodes that fail at once strike once."""
+    """Rate of events of the chosen cause that strike a job [1/h]; simultaneous failures are one."""
     groups = togetherness(outages)
     watched_h = node_hours(outages) / outages.n_nodes
     return len(groups.sizes) * groups.share_of_job(n_job, outages.n_nodes) / watched_h

@@ -1,4 +1,4 @@
-"""All that is said of a log of failures: fits, how often a job fails, and contradictions."""
+"""Report on a log of failures: fits, the MTBF of a job, and contradictions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a log says of a job on some of its nodes."""
+    """Fits to a log, and results for a job on some of its nodes."""
 
     outages: Outages
     observation: Observation
@@ -123,7 +123,7 @@ class Fitted:
 
     @property
     def mtbf_h(self) -> Estimate:
-        """Of the events that strike the job while its nodes are there, allowing for bunching."""
+        """MTBF of the job while its nodes are present; bunched failures widen the interval."""
         rate, n_events = job_rate_per_h(self.outages, self.n_job_nodes), len(self.groups.sizes)
         mtbf_h = 1 / rate if rate > 0 else inf
         error = sqrt((self.wider if isfinite(self.wider) else 1.0) / n_events)
@@ -155,7 +155,7 @@ class Fitted:
 
     @property
     def balance(self) -> str:
-        """Rows read, and what they became, by reason."""
+        """Rows read, and their numbers by outcome and reason."""
         n_read, *became = self.outages.balance.values()
         parts = [
             f"{n:,} {name}" + (f" ({why})" if (why := _reasons(self.outages, kind)) else "")
@@ -214,7 +214,7 @@ class Fitted:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What to be careful about, the most important first."""
+        """Warnings, the most important first."""
         halves = (
             f"the first half of the log has {self.trend.first_half} failures, the second "
             f"{self.trend.second_half}; {self.trend.in_words()}; choose a period"

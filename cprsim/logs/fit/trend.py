@@ -1,9 +1,9 @@
 """Whether failures come as often at all times of a log: a test that sees any trend or hump.
 
-What is assumed where there is no trend: the gaps between failures may be of any distribution (not
-only exponential), and any order of them is as likely as any other. Failures that come in bursts
-break this; hence blocks of successive gaps are shuffled, which keeps bursts whole that are short
-beside a block (a twentieth of the failures or less).
+The null hypothesis, no trend: the gaps between failures may be of any distribution (not only
+exponential), and any order of them is as likely as any other. Failures that come in bursts break
+this; hence blocks of successive gaps are shuffled, which keeps bursts whole that are short compared
+with a block (a twentieth of the failures or less).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def trend(outages: Outages) -> Trend:
 
 
 def silences(outages: Outages) -> list[str]:
-    """What to ask where nothing fails at a given end of the window for too long."""
+    """Return a question for each given end of the window that is too long without a failure."""
     at_h = np.unique(outages.failed_at_h)
     if len(at_h) <= FEWEST_GAPS:
         return []

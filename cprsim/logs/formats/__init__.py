@@ -73,7 +73,7 @@ def format_of(name: str) -> LogFormat:
 
 
 def guess(log: PathLike[str]) -> tuple[str, str]:
-    """The format that a log seems to have, and by what it was recognised."""
+    """Return the format that a log seems to have, and the reason."""
     from cprsim.logs.files import head_of, trace_error
 
     head = head_of(log)
@@ -101,7 +101,7 @@ def not_taken(spec: LogSpec, name: str) -> Iterator[tuple[str, str]]:
 
 
 def read_log(log: Path, spec: LogSpec | None = None) -> Outages:
-    """The outages of a log, with what was left out, closed, assumed or merged.
+    """Return the outages of a log, with notes on those left out, closed, assumed or merged.
 
     Raises ParameterError for an option that does not apply, TraceError for a log that can't be
     read, with file and line, row or byte.

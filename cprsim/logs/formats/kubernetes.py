@@ -69,7 +69,7 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     announces = text.contains(ANNOUNCES) & ~text.contains(GOES_ON)
     is_change = (kind == "Node") & (reason.isin(list(STATES)) | announces)
     for name, n in reason[(kind == "Node") & ~is_change].value_counts().items():
-        counted["no_failure", f"event(s) {one_line(str(name))} left out: the node goes on"] = int(n)
+        counted["no_failure", f"event(s) {one_line(str(name))} left out: the node is up"] = int(n)
     if not (is_change & reason.isin(FAILS)).any():
         raise trace_error(
             log, None,

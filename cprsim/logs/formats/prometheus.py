@@ -36,8 +36,8 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
 
     Of another metric, ``--down`` names the values that are bad.
 
-    Every host of a series is a node, watched from its first sample to its last. What is shorter
-    than the query's step is not seen, and of holes in the samples nothing is known.
+    Every host of a series is a node, watched from its first sample to its last. Outages shorter
+    than the query's step are not seen, and the state in gaps between samples is unknown.
     """
     counted = Counted()
     if wrong := [word for word in spec.down_words if not NUMBER.fullmatch(word)]:

@@ -50,7 +50,7 @@ def read_slurm_events(log: PathLike[str], spec: LogSpec) -> Log:
         "cause": cause, "open": True,
     }).explode("node")  # fmt: skip
     n_read += len(rows) - len(table)
-    rows = joined(rows, 0, "event(s) go on from the one before, part of its outage", counted)
+    rows = joined(rows, 0, "event(s) continue the one before, part of its outage", counted)
     return Log(rows, counted, points=False, n_read=n_read)
 
 

@@ -1,1 +1,1 @@
-"""What the logs of jobs say: events, incidents and stretches of work, and a ledger of hours."""
+"""Logs of jobs: events, incidents and periods of work, and a ledger of hours."""

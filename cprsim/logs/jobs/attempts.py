@@ -27,9 +27,9 @@ OPTIONAL = {"first_step", "resumed_step", "last_saved_step", "step_seconds", *TE
 NS_PER_H = 3600 * 10**9
 LAST_H = 2**62 / NS_PER_H
 NOTE = (
-    "a table of attempts says nothing of saves, loads and detection: what they took within an "
-    "attempt counts as work (unless the column step_seconds says what a step takes), and what lies "
-    "between attempts as rescheduling"
+    "a table of attempts has no saves, loads and detections: their hours within an attempt count "
+    "as work (unless the column step_seconds gives the time of a step), and hours between attempts "
+    "as rescheduling"
 )
 
 

@@ -15,7 +15,7 @@ PLANNED = re.compile(
 
 
 def word_of(text: str) -> str:
-    """A cause without case, underscores, and who or what stands after it: `CANCELLED by 7`."""
+    """Return a cause in lower case, without underscores and suffix (as in `CANCELLED by 7`)."""
     word = re.sub(r"[\s_-]+", " ", text.casefold())
     return re.sub(r"( by | \(|:|\+$).*", "", word).strip()
 

@@ -1,6 +1,6 @@
-"""The course of one job as its log tells it: attempts to work, one after the other.
+"""The timeline of one job from its log: attempts to work, one after the other.
 
-Nothing is estimated here. What the log does not say stays NaN.
+Nothing is estimated here. Values missing from the log stay NaN.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SHOWS_WORK = ("train.resume", "progress", "save.start", "save.resume", "save.com
 
 @dataclass(slots=True)
 class LoggedSave:
-    """A save as far as the log tells it; instants in seconds since the job began."""
+    """A save as logged, NaN where values are missing; instants in seconds since the job began."""
 
     start_s: float = nan  # of the stall
     step: float = nan
@@ -107,7 +107,7 @@ class LoggedAttempt:
 
     @property
     def first_s(self) -> float:
-        """The first instant that the log gives of it; NaN where there is none."""
+        """The first instant that the log has of it; NaN if the log has none."""
         instants_s = [self.failed_s, *(at_s for _, at_s in self.stages), self.begin_s]
         return next((at_s for at_s in instants_s if isfinite(at_s)), nan)
 
@@ -118,7 +118,7 @@ class LoggedAttempt:
 
     @property
     def saved_steps(self) -> list[float]:
-        """The steps of its saves, as far as the log tells."""
+        """The steps of its saves, if logged."""
         return [save.step for save in self.saves if isfinite(save.step)]
 
     @property
@@ -132,7 +132,7 @@ class LoggedAttempt:
         return self.stages[-1][0] if self.stages else ""
 
     def see(self, at_s: float, step: float = nan) -> None:
-        """It is at work, with so many steps in the state."""
+        """Note that it works at an instant, with `step` steps in the state."""
         self.last_s = at_s
         if isfinite(step):
             self.last_step = step if not step < self.last_step else self.last_step
@@ -209,9 +209,9 @@ def _check_order(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -
 
 
 def _check_steps(course: JobCourse, at_s: Floats, step: Floats, incidents_s: Floats) -> None:
-    """Raise ParameterError where the steps of two jobs alternate: one lies below both beside it.
+    """Raise ParameterError if the steps of two jobs alternate: one is below both its neighbours.
 
-    One job goes back only at an incident, and needs time to come beyond where it was.
+    One job rolls back only at an incident, and needs time to exceed its earlier step.
     """
     n_before = np.searchsorted(incidents_s, at_s)
     is_low = (step[1:-1] < step[:-2] - BACK) & (step[2:] > step[:-2])
@@ -302,7 +302,7 @@ class JobCourse:
     # ------------------------------------------------------------------ what work shows
 
     def progress(self, at_s: float, step: float) -> None:
-        """So many steps are in the state: the job is at work, or was."""
+        """Note that the state has `step` steps: the job works, or did."""
         if self._state is OVER:
             if step > self._run.last_step + BACK:
                 self._too_late(at_s, "progress")
@@ -436,7 +436,7 @@ class JobCourse:
                 self._enter("load", at_s)
 
     def _no_second(self, at_s: float, said_s: float, name: str) -> None:
-        """Raise ParameterError where an attempt says at another instant what it says once."""
+        """Raise ParameterError if an attempt repeats a unique event at another instant."""
         if at_s > said_s + NEAR_S:
             raise self.contradiction(at_s, f"a second {name} of an attempt that works on")
 
@@ -480,7 +480,7 @@ class JobCourse:
         self._run.see(at_s, event.step)
 
     def _end_stalls(self, step: float = inf) -> None:
-        """Work goes on, or the next save starts: the ends of the stalls before are missing."""
+        """End earlier stalls without a logged end, as work continues or the next save starts."""
         for save in self._run.saves:
             if save.open and not isfinite(save.stalled_until_s) and step > save.step + BACK:
                 save.open, save.committed = self.background, not self.background
@@ -519,20 +519,20 @@ class JobCourse:
         self._state, self.ended, self.finished = STANDS, False, False
 
     def _too_late(self, at_s: float, name: str) -> str:
-        """Events of other processes come late; work that goes on for long has not ended."""
+        """Accept late events of other processes; raise ParameterError for work after the end."""
         if name in (*SHOWS_WORK, "job.end") and at_s > self.wall_s + LATE_S:
             message = f"{name} follows job.end without a job.start between them"
             raise self.contradiction(at_s, message)
         return name
 
     def contradiction(self, at_s: float, message: str, way_out: str = TWO_JOBS) -> ParameterError:
-        """What is wrong with the log, when, and what to write instead."""
+        """Return the error of the log: the instant, the contradiction, and the remedy."""
         at_s = at_s if isfinite(at_s) else self._at_s
         at = f"{pd.Timestamp(self.begins_ns + round(at_s * NS_PER_S)):%Y-%m-%d %H:%M:%S}"
         return ParameterError(f"job {self.job!r}: at {at} UTC {message}; {way_out}")
 
     def finish(self, last_s: float) -> None:
-        """Cut the course at its last event where no end is there."""
+        """End the timeline at its last event if the log has no end."""
         for attempt in self.attempts:
             stages = attempt.stages
             attempt.stages = [("reschedule" if s == NOTICED else s, at_s) for s, at_s in stages]

@@ -30,7 +30,7 @@ APART_H = 1e-6  # hours between failures, at least: a simulation tells such inst
 
 @dataclass(frozen=True, slots=True)
 class LoggedJob:
-    """What a simulation of the job needs, as the log says it."""
+    """Inputs for a simulation of the job, from its log."""
 
     ledger: JobLedger
     interval_h: float  # of progress, between saves; infinite: none
@@ -66,8 +66,8 @@ def facts_of(job: JobLedger) -> LoggedJob:
     every_h = interval_h(job)
     if isnan(every_h):
         raise ParameterError(
-            f"{job.job}: how often it saved can't be told from its log: --saves-every says it, as "
-            "in --saves-every '30 min'"
+            f"{job.job}: its log does not show the interval between saves: give it, as in "
+            "--saves-every '30 min'"
         )
     rng = stream(0, 0, "backtest/cut")
     own_h = {kind: _own_h(kind, failures, rng) for kind in KINDS}
@@ -97,14 +97,14 @@ def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedge
 
 @dataclass(slots=True)
 class LoggedFailure:
-    """One failure of an incident: when, and what was done about it until the next one."""
+    """One failure of an incident: its instant, and the recovery from it until the next one."""
 
     at_h: Floats  # (n_draws,)
     took_h: dict[str, Floats]  # of `KINDS`
     is_last: bool = False  # of its incident: nothing cut its recovery off
 
     def whole_h(self, kind: str) -> Floats | None:
-        """What a kind of cost took; None where the next failure came before it was over."""
+        """Hours of a kind of cost; None if the next failure interrupted it."""
         took_h = self.took_h.get(kind, 0.0 * self.at_h)
         if self.is_last:
             return took_h
@@ -113,9 +113,9 @@ class LoggedFailure:
 
 
 def failures_in(job: JobLedger) -> list[LoggedFailure]:
-    """All failures, those that struck a recovery too: each begins with a detection of its own.
+    """Return all failures, also those during a recovery: each begins with a detection.
 
-    A crash loop is one.
+    A crash loop counts as one failure.
     """
     all_failures: list[LoggedFailure] = []
     until_h: Floats | float = 0.0
@@ -162,9 +162,9 @@ def crash_loops(jobs: Sequence[JobLedger]) -> list[str]:
 
 
 def _own_h(kind: str, failures: Sequence[LoggedFailure], rng: np.random.Generator) -> Floats:
-    """What each failure costs, (n_failures, n_draws); what the next one cut off would have taken.
+    """Return the cost of each failure [h], (n_failures, n_draws), imputed if the next one cut it.
 
-    That is what a whole one takes, at random of those that take longer.
+    It is imputed by a random whole cost among those that are longer.
     """
     whole_h = [failure.whole_h(kind) for failure in failures]
     known_h = np.array([took_h for took_h in whole_h if took_h is not None])
@@ -204,7 +204,7 @@ def clock_of(job: JobLedger) -> tuple[Clock, str]:
 
 
 def failures_at_h(facts: LoggedJob, draw: int, rng: np.random.Generator) -> Floats:
-    """The job's failures in one draw; on the wall clock they go on after the log's end."""
+    """The job's failures in one draw [h]; on the wall clock, extended beyond the log's end."""
     failed_h = facts.failed_h[:, draw]
     if facts.clock is Clock.WALL:
         at_h = apart(failed_h)
@@ -224,10 +224,10 @@ def apart(at_h: Floats) -> Floats:
 
 
 def going_on(at_h: Floats, wall_h: float, rng: np.random.Generator) -> Floats:
-    """Failures after a log's end: those of its last hours again, from a random instant of them on.
+    """Failures after a log's end: those of its last hours, repeated from a random instant on.
 
-    So bursts stay together. How many hours, a quarter of the log to all of it, is drawn: a rate may
-    have changed. So is the rate that so many failures leave open (gamma, as of a Poisson process).
+    So bursts stay together. The number of hours, a quarter of the log to all of it, is drawn, as a
+    rate may have changed. So is the rate, given their number (gamma, as for a Poisson process).
     """
     last_h = wall_h * rng.uniform(LEAST_LAST, 1.0)
     mine_h = at_h[at_h >= wall_h - last_h]

@@ -1,7 +1,7 @@
-"""What a log does not say of a failure, drawn from the failures of which it says all.
+"""Imputation of instants missing from a log, by drawing from failures that are logged completely.
 
-Instants that are not known are drawn many times over; what a draw makes of a job are hours that add
-up, and the spread of the draws is the interval.
+Missing instants are drawn many times; the hours of a job add up in each draw, and the spread of the
+draws is the interval.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TRIES = 20  # instants of death that are drawn until one is possible
 
 
 class Usual(NamedTuple):
-    """How the recoveries of a log go, as far as it says."""
+    """The stages of a log's recoveries, and their logged durations."""
 
     stages: tuple[str, ...]  # that a recovery has, in order
     took_s: Floats  # (n_failures, n_stages), NaN where the log does not say
@@ -78,7 +78,7 @@ class Filled(NamedTuple):
 
 
 class Filling:
-    """Draws what is not known; from other failures in each draw, as far as few leave open."""
+    """Imputes missing instants by drawing from other failures."""
 
     def __init__(
         self, usual: Usual, n_draws: int, gaps_s: Floats, rng: np.random.Generator
@@ -174,7 +174,7 @@ class Filling:
         return self._split(names, failed_s, next_s)
 
     def _p_silent(self, time_s: Floats) -> Floats:
-        """How likely the log has no sign of work for so long while the job works."""
+        """Probability that the log has no sign of work for `time_s` while the job works."""
         if len(self._gaps_s) == 0:
             return np.ones(len(time_s))
         return 1.0 - np.searchsorted(self._gaps_s, time_s, side="left") / len(self._gaps_s)
@@ -204,7 +204,7 @@ class Filling:
     def _incidents(self, names: Sequence[str]) -> tuple[Floats, Ints]:
         """Seconds of some stages, (n, n_names), and the rows that each draw has: (n_draws, m).
 
-        So many fewer rows than there are that the means of the draws spread as Student's t does.
+        m is less than n, such that the means of the draws spread as Student's t does.
         """
         key = tuple(names)
         if key not in self._kept:

@@ -24,7 +24,7 @@ TOLD_AS = {
 
 
 def resiliency_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
-    """What the log says, under the names of docs/events.md.
+    """Yield the events of the log, under the names of docs/events.md.
 
     When work begins after a load is not logged: the ledger infers it from the first save.
     """

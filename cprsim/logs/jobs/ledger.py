@@ -51,7 +51,7 @@ FEW_INCIDENTS = 5  # of which all is known, below which those of other jobs help
 
 @dataclass(frozen=True, slots=True)
 class Charged:
-    """One incident and what it cost."""
+    """One incident and its cost."""
 
     job: str
     at_h: float  # of the job's wall time
@@ -113,7 +113,7 @@ def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[J
 
 
 def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
-    """Useful hours and those of the parts, over jobs; what one log leaves open is independent."""
+    """Sum useful hours and the parts over jobs; the uncertainties of logs are independent."""
     return {
         name: Estimate.of_draws(np.sum([job.draws[name] for job in jobs], axis=0))
         for name in ("useful", *LEDGER_PARTS)
@@ -130,7 +130,7 @@ def _steps_between_saves(course: JobCourse, every_steps: float) -> float:
 
 
 def check_told(course: JobCourse, pace: JobPace) -> None:
-    """Raise ParameterError where no interval would hold what a log leaves out."""
+    """Raise ParameterError if no interval can cover the values missing from a log."""
     if len(course.attempts) > 1 and not pace.is_known:
         way_out = "write `step` in progress and save.start, or step_seconds in job.start"
         raise course.contradiction(0.0, "work begins whose steps tell no pace", way_out)
@@ -305,9 +305,9 @@ class _Booking:
         return float(points.at_s[0] - began_s) / self._pace.step_s
 
     def _last_save(self, run: LoggedAttempt, most: Floats) -> Floats:
-        """Steps of the last save of a run, at most so many; NaN where no event tells of saves.
+        """Step of the last save of a run, at most `most`; NaN if the log has no saves.
 
-        One whose end is missing committed or not; one may be missing as a whole.
+        A save without a logged end may have committed or not; a save may be missing as a whole.
         """
         if not self._pace.tells_saves:
             return np.full(self._n, nan)
@@ -320,9 +320,9 @@ class _Booking:
         return np.where(is_unseen, saved + self._shared * (most - saved), saved)
 
     def _see_begin(self, attempt: LoggedAttempt, end_step: Floats) -> None:
-        """Count what is inferred of a begin. A preemption that lost steps is a failure.
+        """Count the inferred values of a begin. A preemption that lost steps is a failure.
 
-        Raises ParameterError where the log does not tell whether it did.
+        Raises ParameterError if the log does not show whether it lost steps.
         """
         step, cause, is_said = self._begins[attempt], attempt.cause, isfinite(attempt.said_step)
         self._inferred["begins"] += not is_said and (attempt.works or bool(np.ptp(step) > BACK))
@@ -392,7 +392,7 @@ class _Booking:
         )
 
     def _close(self) -> tuple[tuple[float, float], ...]:
-        """Book as useful what is in the state at the end, as lost what is not; when it was made."""
+        """Book work in the final state as useful, other work as lost; return the useful periods."""
         last, gone_h, useful_at_h = self._course.attempts[-1], np.zeros(self._n), []
         end_step = self._ends[last] if last.works else self._begins[last]
         for first, until, made_h, at_h in self._made:

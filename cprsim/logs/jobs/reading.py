@@ -81,7 +81,7 @@ class Events:
 def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     """The events of all files, and of all files in folders.
 
-    `time_unit` is that of times in tables of attempts. Raises TraceError for what is no log.
+    `time_unit` is that of times in tables of attempts. Raises TraceError for a file that is no log.
     """
     steps, other_tables = list[pa.Table](), list[pa.Table]()
     jobs, notes = dict[str, None](), dict[str, None]()
@@ -146,9 +146,9 @@ def _job_names(files: list[Path]) -> dict[Path, str]:
 def _tables(
     path: Path, damaged: list[str], notes: dict[str, None], time_unit: str | None
 ) -> Iterator[pa.Table]:
-    """The events of one file, whatever wrote it; which reader it is for shows in its first lines.
+    """Yield the events of one file, by the reader that its first lines indicate.
 
-    Raises TraceError for what is no log.
+    Raises TraceError if it is no log.
     """
     with opened(path) as file:
         head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
@@ -187,7 +187,7 @@ def _of_rows(events: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:
 
 
 def _of_json_lines(file: IO[bytes], path: Path, damaged: list[str]) -> Iterator[pa.Table]:
-    """Events in pieces: all lines at once, or where one holds none, line by line."""
+    """Yield events in pieces: all lines together, or line by line if a line holds none."""
     first = 1
     while piece := file.read(PIECE_BYTES) + file.readline(PIECE_BYTES):
         table = _at_once(piece)
@@ -263,7 +263,7 @@ def _line_by_line(
 
 
 def fields_of(line: bytes | str) -> dict[str, Any]:
-    """What a line says that is an event, of the fields that are read; nothing where it is none."""
+    """Return the fields of an event in a line that are read; empty if the line is no event."""
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):

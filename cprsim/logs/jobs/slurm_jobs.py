@@ -43,10 +43,10 @@ def tables_of(logs: Sequence[Path]) -> list[Path]:
 
 
 def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
-    """Attempts of jobs in the order of their ends, and what was left out or assumed.
+    """Return attempts of jobs in the order of their ends, and notes on rows left out or assumed.
 
     Columns: job, kind (of `STATES`), state, start_h and end_h (since 1970, of the log's clock),
-    hours, n_nodes, nodes (a list; NaN if unknown), and blamed: those that failed, as far as known.
+    hours, n_nodes, nodes (a list; NaN if unknown), and blamed: those known to have failed.
     Raises TraceError for a table that can't be read, ParameterError for a job that runs twice.
     """
     rows = pd.concat(map(_attempts, tables), ignore_index=True)
@@ -76,7 +76,7 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _attempts(log: Path) -> pd.DataFrame:
-    """All rows of a table, NaN for what it does not say."""
+    """Return all rows of a table, with NaN for missing values."""
     table = bar_table(log, ("jobid", "state", "start", "end"), COMMAND)
     table = table.assign(**dict.fromkeys(set(OPTIONAL) - set(table), ""))
     state = table["state"].str.upper().str.extract(r"^(\w*)")[0]

@@ -23,12 +23,12 @@ P_UNSEEN = 0.1  # that the last save before an end left no event, where a log lo
 
 @dataclass(frozen=True, slots=True)
 class JobPace:
-    """How long things take in a job: seconds."""
+    """Durations in a job [s]: of a step, of a save, of silences of its log."""
 
     step_s: float
     spread_s: float  # of the time between two points, beyond that of the steps
     save_s: float  # stall of a usual save; NaN where there is none
-    every_steps: float  # between saves; infinite where there is no rule
+    every_steps: float  # between saves; infinite without a regular interval
     is_said: bool  # the log itself says what a step takes
     tells_saves: bool  # with their steps
     loses_saves: bool  # or their starts or ends
@@ -36,16 +36,16 @@ class JobPace:
 
     @property
     def is_known(self) -> bool:
-        """Whether anything tells what a step takes."""
+        """Whether the duration of a step is known."""
         return isfinite(self.step_s) and self.step_s > 0
 
     def steps_in(self, work_s: Floats) -> Floats:
-        """Steps made in so much work; none where the pace is not known."""
+        """Steps made in `work_s` seconds of work; 0 if the pace is unknown."""
         return np.asarray(work_s / self.step_s if self.is_known else 0.0 * work_s)
 
 
 def points_of(run: LoggedAttempt, course: JobCourse) -> Points:
-    """All that the log says of one run."""
+    """Return all logged points of one run: instants and steps."""
     at_s, step = course.reached
     begin = int(np.searchsorted(at_s, run.marks[0][0], "right") if run.marks else len(at_s))
     end = int(np.searchsorted(at_s, run.last_s))  # the one before may have ended at its first mark
@@ -84,7 +84,7 @@ def _stalls(at_s: Floats, saves: Sequence[LoggedSave]) -> tuple[Bools, Bools]:
 
 
 def pace_of(course: JobCourse) -> JobPace:
-    """What a step and a save take, by the whole log of a job."""
+    """Return the durations of a step and a save, from the whole log of a job."""
     points = [run.points for run in course.runs]
     every_nth = max(1, sum(len(stretch.at_s) for stretch in points) // MOST_PACES)
     working = [~stretch.stalled & ~stretch.open_ for stretch in points]
@@ -171,7 +171,7 @@ def account_of(
     run: LoggedAttempt, pace: JobPace, begin_s: Floats, begin_step: Floats, end_s: Floats,
     frontier: Floats,
 ) -> Account:  # fmt: skip
-    """Split a run by when it began and ended, where, and how far the job had been: (n_draws,)."""
+    """Split a run's hours by its begin, its end and the frontier of the job, (n_draws,) each."""
     none, points = np.zeros(len(begin_s)), run.points
     if len(points.at_s) == 0:  # all of it is work, at the usual pace
         took_s = np.maximum(end_s - begin_s, 0.0)
@@ -213,10 +213,10 @@ def at_end(run: LoggedAttempt, pace: JobPace, end_s: Floats) -> tuple[Floats, Fl
 
 
 def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats:
-    """How long a save stalled a run that ended so long after its last point: (n_draws,).
+    """Stall by a save in a run that ended `tail_s` after its last point [s], (n_draws,).
 
-    A save without an end took as long as usual, or the run ended in it. Where saves leave no event
-    at all, one may have begun.
+    A save without a logged end took as long as usual, or the run ended in it. If saves leave no
+    event, one may have begun.
     """
     last_s, last_step = float(run.points.at_s[-1]), float(run.points.step[-1])
     under_way = [save for save in run.saves if save.start_s >= last_s - ROUNDING]

@@ -65,14 +65,14 @@ def trainmover(job: JobFacts, o: Any) -> Policy:
 
 
 def _announced(job: JobFacts, o: Any, least_h: float) -> tuple[tuple[str, ...], float]:
-    """Scopes that are announced so long before, and the interval of saves for all others [h]."""
+    """Scopes with a warning of at least `least_h`, and the save interval for all others [h]."""
     in_time = [scope for scope in job.scopes if scope.notice_h > 0.0 and scope.notice_h >= least_h]
     unannounced = job.striking([scope for scope in job.scopes if scope not in in_time])
     names = tuple(scope.name for scope in in_time)
     return names, o.every or pieces.own_interval_h(unannounced)
 
 
-UNANNOUNCED = time(f"{EVERY}Young's for what is not announced", bound="positive")
+UNANNOUNCED = time(f"{EVERY}Young's for unannounced failures", bound="positive")
 _row = partial(row, interval="every", family=Family.AFTERWARDS)
 SYSTEMS = (
     _row(
@@ -85,7 +85,7 @@ SYSTEMS = (
             )
         },
         runs_as="Lightning, Orbax",
-        assumed="a save on notice takes what any other does; then work goes on until the failure.",
+        assumed="a save on notice costs as much as any other; work continues until the failure.",
         not_modelled="moving the work to another node before the failure.",
     ),
     _row(
@@ -100,13 +100,13 @@ SYSTEMS = (
     ),
     _row(
         "trainmover", "downtime prepare every", trainmover, {}, "OSDI'26", PUBLISHED,
-        "standbys take the places of nodes that fail; beside the job where that is announced",
+        "standbys replace nodes that fail; in the background if the failure is announced",
         source="TrainMover (Lao et al., OSDI 2026): mechanism and downtime published, saves "
         "assumed",
         overrides={"every": UNANNOUNCED},
-        assumed="other failures take the job back to its own saves. Standbys are the job's spares, "
-        "by default enough for 99 % of the time until a lost node is replaced. The node that "
-        "leaves first copies its state: a notice shorter than that is none.",
+        assumed="after other failures the job rolls back to its own saves. Standbys are the job's "
+        "spares, by default enough for 99 % of the time until a lost node is replaced. The node "
+        "that leaves first copies its state: a shorter notice is ignored.",
         not_modelled="machines lent by jobs of less importance; what preparing a standby takes of "
         "the network.",
     ),

@@ -1,8 +1,8 @@
-"""Saves that are written behind the job, whole or smaller.
+"""Asynchronous saves, of the whole state or of a part.
 
-A save is first a snapshot in host memory, then it is persisted on a storage that outlives the
-nodes, while the job goes on. After a failure all go back to the newest save that is persisted.
-Sizes are means over the job, as records of policies know no bytes by age.
+A save is first a snapshot in host memory, then it is persisted on a storage that survives the
+nodes, while the job continues. After a failure all slots roll back to the newest persisted save.
+Sizes are means over the job, as policies have no sizes by age.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Shares = Callable[[JobFacts, Any], tuple[float, float]]
 
 
 def of_size(job: JobFacts, o: Any) -> tuple[float, float]:
-    """What a save writes and a load reads, as shares of the state."""
+    """Size of a save and of a load, as fractions of the state."""
     return o.size, o.size
 
 
@@ -101,7 +101,7 @@ def bits_for(n_restores: float) -> int:
 
 
 def mean_fractions(chain: str, first: float, growth: float, n_saves: int) -> tuple[float, float]:
-    """What a save writes and what a restore reads on average, as shares of the model.
+    """Mean size of a save and of a restore, as fractions of the model.
 
     A failure strikes after each of the saves alike. Source: derived here.
     """
@@ -180,7 +180,7 @@ SYSTEMS = (
     ),
     _row(
         "pccheck", f"{WHOLE} in_flight", behind, {"hides": inf}, "ASPLOS'25", PUBLISHED,
-        "several saves on their way at once; the job waits only for room for one more",
+        "several saves in flight simultaneously; the job waits only for room for one more",
         source="PCcheck (ASPLOS 2025): mechanism and number in flight published",
         overrides={"in_flight": 2},
     ),
@@ -192,7 +192,7 @@ SYSTEMS = (
     ),
     _row(
         "paracckpt", "every window snapshot other_paths", behind, {},
-        "ParaCkpt", SECONDARY, "saves are written over several paths at once",
+        "ParaCkpt", SECONDARY, "saves are written over several paths simultaneously",
         source="ParaCkpt: time S over the sum of the bandwidths secondary",
     ),
     _row(

@@ -1,8 +1,8 @@
-"""Jobs that lose a step at most, or go on without lost nodes and take them in as they come back.
+"""Jobs that lose a step at most, or continue without lost nodes and readmit them on return.
 
-Replicas, shadow servers, undo and replay; those that are left retry the step in hand, restart in
-another shape (Varuna), compute what the lost ones would have (SPARe), or go on as fewer replica
-groups (HSDP, torchft). Where all copies of a shard are lost, the job goes back to its last save.
+Replicas, shadow servers, undo and replay; the remaining nodes retry the current step, restart in
+another layout (Varuna), do the work of the lost ones (SPARe), or continue as fewer replica groups
+(HSDP, torchft). If all copies of a shard are lost, the job rolls back to its last save.
 """
 
 from __future__ import annotations
@@ -127,9 +127,8 @@ def recycled_speeds(n_pipelines: int, n_stages: int) -> tuple[float, ...]:
     """Speed with no node missing, with one, with two and so on, `MOST_MISSING` at most.
 
     A stage that misses f of its d nodes takes d/(d - f) as long, and the slowest stage sets the
-    pace: ``v = 1 - max f/d``. The mean over all sets of missing nodes, where the stage that lacks
-    all its nodes stands still. A bound from below of ReCycle, which fills bubbles too. Source:
-    derived here.
+    pace: ``v = 1 - max f/d``. The mean over all sets of missing nodes; a stage without any of its
+    nodes has speed 0. A lower bound for ReCycle, which also fills bubbles. Source: derived here.
     """
     d, n = n_pipelines, n_pipelines * n_stages
     n_known = min(n, MOST_MISSING)
@@ -165,7 +164,7 @@ def spare(job: JobFacts, o: Any) -> Policy:
     n = job.n_nodes
     if pieces.replicas_of_job(job) != n:
         raise ParameterError(
-            f"it needs a replica on each node, which stands for a group: {job.replicas} replicas "
+            f"it needs a replica on each node, which represents a group: {job.replicas} replicas "
             f"lie on {n} nodes"
         )
     r = o.stacked
@@ -195,7 +194,7 @@ def varuna(job: JobFacts, o: Any, *, in_steps: bool = True) -> Policy:
     loaded = None  # a restart that is given includes the load
     if o.restarts is not None:
         if o.restart is not None:
-            raise ParameterError("`restart` and `restarts` both say what one takes")
+            raise ParameterError("`restart` and `restarts` both give its time: write one")
         elastic = replace(elastic, regroup_h=(o.restarts[0], *o.restarts))
         fewer: tuple[Stage, ...] = (Stage(StageKind.REGROUP),)
         more = Stage(StageKind.REGROUP)
@@ -220,7 +219,7 @@ def varuna(job: JobFacts, o: Any, *, in_steps: bool = True) -> Policy:
 
 
 def groups(job: JobFacts, o: Any, *, retries: bool = False) -> Policy:
-    """The other replica groups go on without the struck one, or retry the step in hand first."""
+    """Replica groups that continue without the struck one, or first retry the current step."""
     n_groups = pieces.n_replicas(job, o.group)
     stall = o.quorum if retries else o.stall
     without = (pieces.regroup(stall), *meanwhile(job), load_in(o.copy, blocks=False))
@@ -271,8 +270,8 @@ SYSTEMS = (
         "healthy replicas save once a failure is noticed; only the step in hand is lost",
         source="Gupta et al. 2024 (EuroSys): mechanism recalled; backstop assumed",
         family=Family.AFTERWARDS,
-        assumed="saving after a failure takes what any save does. Replicas are there for data "
-        "parallelism, and cost nothing on top.",
+        assumed="a save after a failure costs as much as any other. Replicas exist for data "
+        "parallelism, and have no extra cost.",
         not_modelled="failures of processes that are repaired in place without a save.",
     ),
     row(
@@ -334,11 +333,11 @@ SYSTEMS = (
             ),
         },
         interval="every",
-        assumed="where all pipelines lose the same part of the state at once, the job goes back to "
-        "the remote storage, if it is saved to it, else to its start. With fewer units than the "
-        "table of throughput knows the job stands still until one is back, and loses nothing. A "
-        "node that comes back stands by until the next loss, as in the artifact, unless the job "
-        "stands still; with another `grows` it stalls the others for a reconfiguration.",
+        assumed="if all pipelines lose the same part of the state simultaneously, the job rolls "
+        "back to the remote storage, if it is saved to it, else to its start. With fewer units "
+        "than the table of throughput has, the job stops until one returns, and loses nothing. A "
+        "node that returns stands by until the next loss, as in the artifact, unless the job has "
+        "stopped; with another `grows` it stalls the others for a reconfiguration.",
         not_modelled="the planning of pipeline templates, whose result is the table of throughput.",
     ),
     _row(
@@ -347,7 +346,7 @@ SYSTEMS = (
         source="SPARe (Lee et al. 2026, ICML): mechanism and formula recalled; speed derived",
         overrides={"speed": share("of the job while groups are missing (derived)", 0.5, SOME)},
         interval="backstop",
-        assumed="one node stands for a group, and the r groups of a shard are neighbours in a "
+        assumed="one node represents a group, and the r groups of a shard are neighbours in a "
         "ring. Any number of missing groups costs one more stack, so half of the speed. A lost "
         "group is replaced while the others work. Saves are the job's own.",
         not_modelled="the order of the stacks; masks kept until the next restart.",
@@ -359,10 +358,10 @@ SYSTEMS = (
         "of the executed artifact of Oobleck",
         overrides={"every": time(f"{EVERY}10 steps; a step at least", bound="positive")},
         interval="every",
-        assumed="without `restarts`, a restart takes as long whatever the number of nodes. In the "
+        assumed="without `restarts`, a restart takes the same time on any number of nodes. In the "
         "artifact it takes 33 to 96 s on 29 to 15 of them: with a failure each 10 min the mean "
         "trains 4 % fewer samples than the artifact, restarts by nodes 1 % more (derived). With "
-        "fewer units than the table of throughput knows the job stands still until one is back.",
+        "fewer units than the table of throughput has, the job stops until one returns.",
         not_modelled="the search for a shape, whose result is the table of throughput.",
     ),
     _row(
@@ -377,12 +376,12 @@ SYSTEMS = (
     ),
     _groups(
         "hsdp", "group copy backstop stall speed", groups, {}, "FT-HSDP", PUBLISHED,
-        "fault-tolerant HSDP: the other replica groups go on without the struck one, which copies "
-        "from a peer and joins again",
+        "fault-tolerant HSDP: the other replica groups continue without the struck one, which "
+        "copies from a peer and joins again",
         source="Salpekar et al. 2026: mechanism and stall published; backstop assumed",
         runs_as="torchft, TorchTitan",
-        assumed="the stall covers detection, and there is none when a group joins again. Saves are "
-        "the job's own. The speed of a group is lost as long as one of its nodes is missing, but "
+        assumed="the stall covers detection, and a group joins again without one. Saves are the "
+        "job's own. The speed of a group is lost as long as one of its nodes is missing, but "
         "the memory of its other nodes counts as current: where failures of several groups "
         "overlap, losses of all replicas are understated.",
         not_modelled="the accuracy of steps on fewer samples.",

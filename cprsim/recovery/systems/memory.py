@@ -96,7 +96,7 @@ def near(
 def passed_on(
     tier: str, after: str, hours: float, every_h: float, wanted_h: float | None
 ) -> Capture:
-    """Saves of one tier go on to another behind the job: as often as wanted, if they can."""
+    """Asynchronous copies of a tier's saves to another: every `wanted_h`, or less often if slow."""
     nth = pieces.nth_that_fits(max(hours, wanted_h or 0.0), every_h)
     return Capture(
         tier, after=after, background=Constant(hours), in_flight=2, every_nth=nth,
@@ -105,7 +105,7 @@ def passed_on(
 
 
 def _placed(o: Any, place: str) -> tuple[Groups | Ring, int, int, float]:
-    """Where copies of a shard lie, to and from how many nodes they go, and what they take."""
+    """Placement of a shard's copies; nodes that it is sent to, and read from; memory, in states."""
     if place == "own":
         return OWN, 0, 0, 1.0
     if place == "parity":
@@ -124,10 +124,10 @@ def standbys_of(job: JobFacts, p_enough: float, at_least: int = 0) -> float:
 
 
 def standbys(n_lost: float, p_enough: float) -> int:
-    """Fewest standbys that are enough with this probability while lost nodes are replaced.
+    """Fewest standbys that suffice with probability `p_enough` while lost nodes are replaced.
 
-    The quantile of a Poisson distribution. ByteRobust keeps as many as fail at once at the 99th
-    percentile (secondary); Poisson failures, one node each, are assumed here.
+    The quantile of a Poisson distribution. ByteRobust keeps the 99th percentile of the number of
+    simultaneous failures (secondary); Poisson failures, one node each, are assumed here.
     """
     p, below, n = exp(-n_lost), exp(-n_lost), 0
     while below < p_enough:
@@ -138,7 +138,7 @@ def standbys(n_lost: float, p_enough: float) -> int:
 
 
 def gemini(job: JobFacts, o: Any, *, part: bool = False) -> Policy:
-    """Copies to peers' memory; with `part` of what no other node holds anyway."""
+    """Copies to peers' memory; with `part`, only of the state that no other node holds."""
     share = 1.0
     if part:
         if o.unique is None:
@@ -182,11 +182,11 @@ def gemini(job: JobFacts, o: Any, *, part: bool = False) -> Policy:
 
 
 def _copying(job: JobFacts, o: Any, share: float) -> tuple[float, float, float]:
-    """Progress between copies to peers, and what one stalls and takes in the background [h].
+    """Progress between copies to peers, and the stall and background time of a copy [h].
 
     B bytes over a link r stall the job for ``max(0, B/r - h)``, h the hours of an interval in which
-    the link is free (published, and so in three systems). The rest is spread over the interval: it
-    takes longer by as much as training has the link.
+    the link is free (published, and so in three systems). The rest is sent while training leaves
+    the link free, over the interval at most.
     """
     part_bytes = share * job.needed("state_bytes")
     copy_h = (o.copies - 1) * part_bytes / job.needed("node_bytes_per_h")
@@ -208,11 +208,10 @@ def _copying(job: JobFacts, o: Any, share: float) -> tuple[float, float, float]:
 
 
 def levels(job: JobFacts, o: Any, *, coded: bool = False, copied_on: bool = False) -> Policy:
-    """Every level stalls the job, or the first alone, and is `copied_on` behind the job.
+    """Multi-level saves that all stall the job, or are `copied_on` asynchronously from the first.
 
-    Each level has an interval of its own, by default ``sqrt(2 s/lambda)``: s the stall of one of
-    its saves, lambda the rate of the failures for which it is the nearest that survives (derived
-    here).
+    Each level has its interval, by default ``sqrt(2 s/lambda)``: s the stall of one of its saves,
+    lambda the rate of the failures for which it is the nearest that survives (derived here).
     """
     disk_h = job.needed("state_bytes") / o.disk
     both_h = disk_h + job.to_peer_h
@@ -239,9 +238,9 @@ def _on_disks(job: JobFacts, name: str, place: Placement, load_h: float) -> Tier
 
 
 def _stalling(job: JobFacts, o: Any, level_saves: list[SavesOfLevel]) -> list[Capture]:
-    """Saves of each level at the interval given, else its own; those that no failure needs: none.
+    """Saves of each level at the given or Young's interval, without levels that no failure needs.
 
-    An interval as long as the job stands for no saves.
+    An interval as long as the job means no saves.
     """
     every_h = o.every or [pieces.YOUNG_H] * len(level_saves)
     if len(every_h) != len(level_saves):
@@ -276,9 +275,9 @@ def _following(job: JobFacts, o: Any, level_saves: list[SavesOfLevel]) -> list[C
 
 
 def moc(job: JobFacts, o: Any) -> Policy:
-    """A save holds the next K of the N experts of each layer, and all that is no expert.
+    """Saves of the next K of the N experts of each layer, and of all other parameters.
 
-    After a failure the job goes back to the newest content that is whole in what is no expert;
+    After a failure the job rolls back to the newest complete content of the other parameters;
     experts that were saved earlier are stale.
     """
     part = save_fraction(o.experts, o.saved_each, o.expert_share)
@@ -329,8 +328,8 @@ EVERY_LEVEL = times(
 _levels = partial(
     row, mark=RECALLED, overrides={"every": EVERY_LEVEL}, family=Family.LEVELS,
     assumed="a partner's copy, and a share of a code, is a node's state over its own link. "
-    "Nodes are lost together in racks, all at once, or while the partner is down. Racks are no "
-    "larger than the distance of two members of a group of the code.",
+    "Nodes are lost together in failures of racks or of all nodes, or while the partner is down. "
+    "Racks are no larger than the distance of two members of a group of the code.",
     not_modelled="other partners than the next node; files that share a disk; verification.",
 )  # fmt: skip
 GEMINI = {
@@ -340,7 +339,7 @@ GEMINI = {
         bound="positive",
     ),
     "remote_every": time(
-        "progress between saves to the remote storage; at least what one takes", 3.0, "positive"
+        "progress between saves to the remote storage; at least the time of one", 3.0, "positive"
     ),
 }  # fmt: skip
 GEMINI_KEYS = "copies placement every idle remote_every"
@@ -377,8 +376,8 @@ SYSTEMS = (
         "copies of each shard in peers' host memory, each step where that fits, before remote "
         "saves", source="Wang et al. 2023: mechanism and the interval of remote saves published",
         overrides=GEMINI, family=Family.MEMORY,
-        assumed="a machine copies to its own memory, and reads it, in no time beside the "
-        "transfers; saves to the remote storage slow nothing.",
+        assumed="a copy to a machine's own memory, and reading it, take no time; saves to the "
+        "remote storage do not slow training.",
     ),
     _near(
         "dlrover-flash", SAVES, near, {}, "DLRover", RECALLED,
@@ -436,7 +435,7 @@ SYSTEMS = (
     ),
     _peers(
         "adacheck", f"{GEMINI_KEYS} unique", gemini, {"part": True}, "AdaCheck", SECONDARY,
-        "copies to peers what no other node holds anyway",
+        "copies to peers the part of the state that no other node holds",
         source="AdaCheck: 6 to 896 x smaller copies secondary", overrides=GEMINI,
         family=Family.EACH_STEP, assumed="as gemini; the copies are the largest of its paper's.",
     ),

@@ -1,4 +1,4 @@
-"""Parity and codes: lost embedding rows, or training data, are rebuilt from what others hold.
+"""Parity and codes: lost embedding rows, or training data, are rebuilt from other nodes.
 
 ECRec stripes rows and optimiser state over k servers with m of parity, up to date in every step.
 With PRM a reader's part of the data is rebuilt while the job waits; some samples are approximated.
@@ -84,7 +84,7 @@ SYSTEMS = (
         "ecrec", "data parity tax encoding backstop speed_meanwhile rebuild", ecrec, {},
         "PVLDB'23", PUBLISHED,
         "parity of the embedding shards, up to date in every step; lost shards are rebuilt while "
-        "the job goes on",
+        "the job continues",
         source="Liu et al. 2021 and PVLDB 2023: mechanism and speed published; backstop assumed",
         overrides={
             "rebuild": time(
@@ -107,7 +107,7 @@ SYSTEMS = (
         not_counted="what approximated samples cost in accuracy is not priced",
         assumed="a rebuild takes as long for one reader as for several. Saves are the job's own, "
         "for all failures, those of readers too.",
-        not_modelled="what a rebuild takes of the network; saves of the readers' positions; "
+        not_modelled="network traffic of a rebuild; saves of the readers' positions; "
         "samples that are read again.",
     ),
 )  # fmt: skip

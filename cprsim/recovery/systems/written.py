@@ -1,10 +1,10 @@
-"""A policy written in the scenario, its records as they are: tiers, captures and rules.
+"""A policy written in the scenario, as its records: tiers, captures and rules.
 
-What an entry leaves out follows from the job. A tier lies on the role that holds the state; what is
-saved to a remote tier, and loaded from it, costs what the job's own saves and loads do; a stage
-`reschedule` takes what the job's takes. An interval `young` is the tier's own,
-``sqrt(2 s/lambda)``: s what a save of it stalls the job for, lambda the rate of the failures for
-which it is the nearest that survives, in the order in which tiers are listed.
+Values missing from an entry follow from the job. A tier lies on the role that holds the state; a
+save to a remote tier, and a load from it, cost as much as the job's own; a stage `reschedule` takes
+the job's time. An interval `young` depends on the tier, ``sqrt(2 s/lambda)``: s the stall of its
+save, lambda the rate of the failures for which it is the nearest that survives, in the listed order
+of the tiers.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ Filled = TypeVar("Filled", Tier, Capture, Stage, Elastic)
 DERIVED = (StageKind.RETRY, StageKind.PLANNED)
 OPTIONS = {
     "tiers": Option(tuple[Tier, ...], "where copies lie", ()),
-    "captures": Option(tuple[Capture, ...], "what is saved where, and when", ()),
+    "captures": Option(tuple[Capture, ...], "saves: their tier, content and interval", ()),
     "rules": Option(
-        tuple[Rule, ...], "what a failure does: the first rule that holds is taken", (),
+        tuple[Rule, ...], "recoveries from failures: the first rule that applies is used", (),
         needed=({"reverts": "all", "to": "start", "stages": ("detect", "reschedule")},),
     ),
     "elastic": Option(Elastic, "the speed without some units of the role"),
     "every": time(
         "progress between the saves whose interval is `young`; default: Young's", bound="positive"
     ),
-    "tax": Option(Tax, "what the system takes all the time", Tax()),
+    "tax": Option(Tax, "permanent overhead of the system", Tax()),
 }  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def _rule(job: JobFacts, rule: Rule) -> Rule:
 
 
 def _filled(job: JobFacts, record: Filled, **defaults: Any) -> Filled:
-    """A record with what it leaves out, and with times over a node's link as hours."""
+    """Return a record with defaults for missing values, and times over a node's link in hours."""
     changes = {key: value for key, value in defaults.items() if not getattr(record, key)}
     for field in fields(record):
         cost = getattr(record, field.name)
@@ -108,6 +108,6 @@ WRITTEN = row(
     "policy", "", plan, {}, "the scenario", None,
     "as the scenario's entry writes it: tiers, captures and rules",
     source="the scenario", overrides=OPTIONS, interval="every", runs_as="the scenario's own",
-    assumed="What the entry writes, and what the job says of the rest.",
+    assumed="The values of the entry, and those of the job for the rest.",
 )  # fmt: skip
 SYSTEMS = (WRITTEN,)

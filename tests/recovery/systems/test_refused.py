@@ -97,7 +97,7 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [  # of the job
     ),
     ("oobleck", {"step_h": None}, {}, r"job\.step"),
     ("varuna", {"step_h": None}, {}, r"job\.step"),
-    ("varuna", {}, {"restart": 1.0, "restarts": (1.0,)}, "both say what one takes"),
+    ("varuna", {}, {"restart": 1.0, "restarts": (1.0,)}, "both give its time: write one"),
     ("on-notice", {}, {}, "no failure is announced"),
     ("on-notice", {"scopes": ANNOUNCED, **FREE}, {}, "give `every`"),
     ("parcae", {"scopes": ANNOUNCED}, {"migrate": 0.75}, "is announced as long before"),
