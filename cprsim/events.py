@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-STAGES = {
+STAGE_OF_EVENT = {
     "wait.start": "wait",
     "reschedule.start": "reschedule",
     "load.start": "load",
@@ -35,7 +35,7 @@ EVENTS = (
     "job.start", "job.end", "progress",
     "save.start", "save.resume", "save.commit", "save.abandon",
     "failure", "failure.detected", "rollback", "train.resume", "replaced",
-    *STAGES,
+    *STAGE_OF_EVENT,
 )  # fmt: skip
 """Names that an event may have."""
 
@@ -58,7 +58,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 }
 """What an event may say, and how; the first two are needed."""
 
-RESTARTS = ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT")
+RESTART_VARIABLES = ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT")
 TAIL_BYTES = 65_536  # of a log that is there already, to see which attempt this is
 
 
@@ -159,7 +159,7 @@ class JobLog:
 
 def _attempt_of(path: str) -> int:
     """Which start of the job this is, by the environment or by the log that is there."""
-    for name in RESTARTS:
+    for name in RESTART_VARIABLES:
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])
     try:

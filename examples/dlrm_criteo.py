@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from cprsim.training.measuring.protocol import Predictions
 from cprsim.torch import RowWiseAdagrad, TensorBatches, Trainer
+from cprsim.training.measuring.protocol import Predictions
 
 N_INTEGERS, N_CATEGORIES = 13, 26
 TEST_SHARE = 1 / 7  # the last of Criteo's seven days

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from cprsim.training.measuring.protocol import Predictions
 from cprsim.torch import DataLoaderBatches, Trainer
+from cprsim.training.measuring.protocol import Predictions
 
 N_CATEGORIES, MOST_SEEN, DIMENSION = 20, 5, 8
 

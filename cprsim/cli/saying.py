@@ -56,7 +56,7 @@ def _echo(text: str, *, err: bool = False) -> None:
 # --------------------------------------------------------------------------- what is being done
 
 FIRST_S, REDRAWN_S, LINE_S = 0.6, 0.5, 30.0
-WIDEST = 60  # characters: a line that wraps could not be taken away
+WIDEST_STATUS = 60  # characters: a line that wraps could not be taken away
 ERASED = "\r\x1b[2K"
 
 
@@ -138,7 +138,7 @@ class Pulse:
         far = ""
         with suppress(OSError):  # of a file that is counted and just goes away
             far = self._how_far()
-        doing = one_line(f"{self._doing} {far}".rstrip(), WIDEST)
+        doing = one_line(f"{self._doing} {far}".rstrip(), WIDEST_STATUS)
         line = f"{doing}, {_clock(monotonic() - self._began)}"
         self._write(f"{ERASED}{line}" if terminal else f"cprsim: {line}\n")
         self._drawn = terminal
@@ -212,12 +212,12 @@ def refused(error: OSError) -> None:
 
 def out_of_memory() -> str:
     """What to do where the memory of the process is used up."""
-    from cprsim.failures.sources import DEFAULT_MEMORY, MEMORY
+    from cprsim.failures.sources import DEFAULT_MEMORY, MEMORY_KEY
 
     return (
         "cprsim: the memory that this process may have is used up: ask for less (half as many "
         "--replications, a shorter job, a longer MTBF, fewer nodes), or have the work done in "
-        f"smaller pieces: {MEMORY} in the environment says how much there is (unless said, "
+        f"smaller pieces: {MEMORY_KEY} in the environment says how much there is (unless said, "
         f"{DEFAULT_MEMORY})"
     )
 

@@ -68,4 +68,4 @@ ROWS = (
     ),
 )  # fmt: skip
 
-PRESETS = {preset.name: preset for preset in (FailurePreset(*row) for row in ROWS)}
+FAILURE_PRESETS = {preset.name: preset for preset in (FailurePreset(*row) for row in ROWS)}

@@ -187,7 +187,9 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     hours = [rows.pop(name).to_numpy() - from_h for name in ("end", "start")]
     if "lasted" in rows:
         hours[0] = hours[1] + rows["lasted"].to_numpy()
-    marks = {mark: rows.pop(name).to_numpy(bool) for name, mark in MARKS.items() if name in rows}
+    marks = {
+        mark: rows.pop(name).to_numpy(bool) for name, mark in ROW_MARKS.items() if name in rows
+    }
     del rows, in_time
     outages = outages_of(
         node, hours.pop(), hours.pop(), cause,  # each column is in memory once
@@ -207,7 +209,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
 
 
 # columns of `Log.rows` that a reader may add, and what `outages_of` calls them
-MARKS = {"open": "seen_open", "planned": "planned", "placed": "placed"}
+ROW_MARKS = {"open": "seen_open", "planned": "planned", "placed": "placed"}
 NO_PERIOD = Note(
     "inferred", None, "no whole period given: the log's own first start or last instant bounds it"
 )

@@ -23,7 +23,7 @@ from cprsim.job.policy import (
 from cprsim.job.records import Duration
 from cprsim.rehearsal.orders import SECONDS, SaveBehind
 
-STAGES = (StageKind.DETECT, StageKind.WAIT, StageKind.RESCHEDULE, StageKind.LOAD)
+REHEARSED_STAGES = (StageKind.DETECT, StageKind.WAIT, StageKind.RESCHEDULE, StageKind.LOAD)
 
 
 def can_rehearse(policy: Policy) -> bool:
@@ -43,7 +43,7 @@ def _takes_all_back(rule: Rule) -> bool:
         and rule.to is To.NEWEST
         and rule.replay_speed == 1.0
         and not rule.scopes
-        and all(stage.kind in STAGES and stage.blocks for stage in rule.stages)
+        and all(stage.kind in REHEARSED_STAGES and stage.blocks for stage in rule.stages)
     )
 
 

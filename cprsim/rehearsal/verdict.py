@@ -28,7 +28,7 @@ from cprsim.training.kernel.training import ProxyTrainer
 
 OVERHEAD_FRACTION = 0.05  # of the predicted
 PART_FRACTION = 0.10
-LEAST_S = 0.2  # a smaller difference in seconds is none
+LEAST_DIFFERENCE_S = 0.2  # a smaller difference in seconds is none
 PLS_ABSOLUTE = 0.01
 SHARE_WITHIN = 0.95  # of the runs of a strategy, their overhead
 OVERHEAD, PLS = "overhead", "PLS"
@@ -79,7 +79,7 @@ def _is_off(name: str, predicted: float, measured: float) -> bool:
     if name == PLS:
         return abs(predicted - measured) > PLS_ABSOLUTE
     fraction = OVERHEAD_FRACTION if name == OVERHEAD else PART_FRACTION
-    return abs(measured - predicted) > max(LEAST_S, fraction * predicted)
+    return abs(measured - predicted) > max(LEAST_DIFFERENCE_S, fraction * predicted)
 
 
 def mean_of(

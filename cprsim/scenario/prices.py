@@ -25,7 +25,7 @@ ACCURACY = "accuracy"
 
 
 LABEL = r"[A-Za-z$€£¥]{1,12}"
-MOST = 10**9
+HIGHEST_PRICE = 10**9
 _PRICE = re.compile(rf"\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{{1,3}})?)\s*({LABEL})?\s*")
 
 
@@ -36,7 +36,7 @@ class Money(Decimal):
 
     def __new__(cls, written: object) -> Self:
         match = None if isinstance(written, bool) else _PRICE.fullmatch(str(written))
-        if match is None or Decimal(match[1]) > MOST:
+        if match is None or Decimal(match[1]) > HIGHEST_PRICE:
             raise ParameterError("is not a price: write for example 2.50 USD")
         money = super().__new__(cls, match[1])
         money.label = match[2] or ""

@@ -8,7 +8,7 @@ from itertools import count
 from math import inf
 from pathlib import Path
 
-from cprsim.job.model_shape import PRESETS, ModelShape
+from cprsim.job.model_shape import MODEL_PRESETS, ModelShape
 from cprsim.job.policy import RELOAD, Policy
 from cprsim.job.records import ShardBy, SubSaves
 from cprsim.rehearsal.material import Material, image_bytes
@@ -42,7 +42,7 @@ def material(
     n: int = 12_000, optimizer: str = "sgd", by: ShardBy = ShardBy.ROWS, n_trainers: int = 1
 ) -> Material:
     """A small model with its training clicks."""
-    tables = PRESETS["criteo-kaggle"].tables.capped(500)
+    tables = MODEL_PRESETS["criteo-kaggle"].tables.capped(500)
     train, _ = split(generate(tables, n, seed=3).clicks)
     plan = TrainingPlan(rate=0.1, schedule="linear", optimizer=optimizer)
     shape = ModelShape(tables, 8, (16,), (16,))

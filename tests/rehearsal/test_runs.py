@@ -26,7 +26,7 @@ from cprsim.rehearsal.saves import JobSaves
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
 from cprsim.rehearsal.verdict import check_replay
-from cprsim.training.kernel.trackers import TRACKERS
+from cprsim.training.kernel.trackers import TRACKER_CLASSES
 from tests.rehearsal import making
 from tests.rehearsal.making import descendants
 
@@ -132,7 +132,7 @@ def test_whoever_dies_the_job_comes_back(
         assert run.log.slot[run.log.kind == EventKind.REVERTED].tolist() == [0]
 
 
-@pytest.mark.parametrize("tracker", TRACKERS)
+@pytest.mark.parametrize("tracker", TRACKER_CLASSES)
 def test_priority_saving(stage: Stage, tracker: str) -> None:
     struck = [(0.45, (1,)), (1.4, (0,)), (2.4, (TRAINER,))]
     how = replace(MFU, tracker=tracker)

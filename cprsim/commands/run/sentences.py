@@ -28,7 +28,7 @@ from cprsim.results.words import (
 from cprsim.scenario.curves import fit_curves
 from cprsim.simulation.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER
 
-LIMITS = (
+STOPPING_LIMITS = (
     f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
     f"{HARDLY_TIMES:g} times the hours of the work done by then, {HOPELESS_AFTER:,} failures in a "
     "row without any, or at a horizon with none left"
@@ -208,13 +208,13 @@ def verdicts(result: Result) -> Iterator[str]:
         if finished.mean == 0:
             yield (
                 f"{name} never finishes: of {count(finished.n, 'replication')} none was done after "
-                f"{LIMITS}; failures come faster than it recovers."
+                f"{STOPPING_LIMITS}; failures come faster than it recovers."
             )
         elif finished.mean < 1:
             yield (
                 f"{name} often does not finish: {percent(finished.mean)} of "
                 f"{count(finished.n, 'replication')} were done; the others were stopped after "
-                f"{LIMITS} (95 % interval of the share "
+                f"{STOPPING_LIMITS} (95 % interval of the share "
                 f"{ends(100 * finished.low, 100 * finished.high)} %); means of the others would "
                 "mislead."
             )

@@ -23,7 +23,7 @@ FREE_STEP = 0.3  # of the saves so far, the next to try where they cost nothing
 WORTH_A_SAVE = 1.02  # times the least overhead: where saves are free, no more for less than that
 DAY_H = 24.0
 CLOSE = 1.15  # times the fewest such saves: as near as they are come to
-NEAR = 100  # of the writes of a name, one: as near as makes no difference
+WRITES_PER_STEP = 100  # of the writes of a name, one: as near as makes no difference
 FEWER = 2  # writes less than seem to be needed, to be tried at least
 WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at most
 
@@ -185,7 +185,7 @@ def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
 
 def near(priced: Priced) -> int:
     """So many writes more or less make no difference worth a simulation."""
-    return max(1, priced.n_writes // NEAR)
+    return max(1, priced.n_writes // WRITES_PER_STEP)
 
 
 def _next(too_few: Priced, enough: Priced | None, limit: Limit, n_most: int, *, halve: bool) -> int:

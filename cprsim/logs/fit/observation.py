@@ -40,7 +40,7 @@ LIVING = {
     FirstUptime.NEW: "nodes count as new when they were installed",
     FirstUptime.UNKNOWN: "unknown when they entered: first up-times are left out",
 }
-INFERRED = {
+WHY_INFERRED = {
     "n_nodes": "those that the file names; nodes that never failed are missing, see --nodes",
     "ages": "the log does not know them, see --age",
 }
@@ -58,7 +58,7 @@ def observation(
         "ages": (AGES if outages.lives is None else LIVING)[first],
     }
     return {
-        name: Fact(value, *origins.get(name, ("inferred", INFERRED.get(name, "see --period"))))
+        name: Fact(value, *origins.get(name, ("inferred", WHY_INFERRED.get(name, "see --period"))))
         for name, value in values.items()
     }
 

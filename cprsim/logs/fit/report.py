@@ -33,7 +33,7 @@ from cprsim.logs.fit.trend import Trend, silences, trend
 
 MUCH = 0.1  # of the rows or failures: without them the answer is another
 MOST_REASONS = 4
-KINDS = {"outages": "", "merged": "merged", "no failures": "no_failure", "left out": "dropped"}
+NOTE_KINDS = {"outages": "", "merged": "merged", "no failures": "no_failure", "left out": "dropped"}
 FEW = 20  # gaps or failures
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
 N_WORST = 3  # nodes that are named
@@ -41,7 +41,7 @@ WORTH_AIC = 10.0  # by how much unequal nodes have to be better to be asked for
 FACTS = {
     "n_nodes": "how many nodes there are", "begins": "when it begins", "ends": "when it ends"
 }  # fmt: skip
-NUMBERS = ("log_likelihood", "aic", "bic", "ks", "p_value", "rmse_survival")  # of a fit
+FIT_MEASURES = ("log_likelihood", "aic", "bic", "ks", "p_value", "rmse_survival")  # of a fit
 Row = dict[str, Any]
 
 
@@ -159,7 +159,7 @@ class Fitted:
         n_read, *became = self.outages.balance.values()
         parts = [
             f"{n:,} {name}" + (f" ({why})" if (why := _reasons(self.outages, kind)) else "")
-            for n, (name, kind) in zip(became, KINDS.items(), strict=True)
+            for n, (name, kind) in zip(became, NOTE_KINDS.items(), strict=True)
             if n
         ]
         return f"{n_read:,} rows read = {' + '.join(parts)}."
@@ -387,7 +387,7 @@ def _add(
 ) -> None:
     """A family, and its parameters (times in hours)."""
     key = {"times": times, "family": fit.family}
-    numbers = {name: getattr(fit, name) for name in NUMBERS}
+    numbers = {name: getattr(fit, name) for name in FIT_MEASURES}
     tables["families"].append(key | numbers | {"extrapolated": fit.mean.mean > longest_h})
     for name, number in {**fit.by_name, "mean_h": mean}.items():
         row = key | {"parameter": name} | number.columns("value")
