@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-STAGE_OF_EVENT = {
+STAGES = {
     "wait.start": "wait",
     "reschedule.start": "reschedule",
     "load.start": "load",
@@ -35,7 +35,7 @@ EVENTS = (
     "job.start", "job.end", "progress",
     "save.start", "save.resume", "save.commit", "save.abandon",
     "failure", "failure.detected", "rollback", "train.resume", "replaced",
-    *STAGE_OF_EVENT,
+    *STAGES,
 )  # fmt: skip
 """Names that an event may have."""
 

@@ -15,6 +15,7 @@ from cprsim.errors import ParameterError
 from cprsim.job.losses import Metric
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
+from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
 from cprsim.pages.money import WORK, bills_frame
 from cprsim.results.compare import compare, independent_errors, same_failures
@@ -26,7 +27,7 @@ from cprsim.results.words import count, part_label, percent, saves, suited, with
 
 RESULT_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LABELS = {
-    OVERHEAD: "overhead, % of useful time",
+    OVERHEAD: OVERHEAD_LABEL,
     "failures": "failures per job",
     "pls": "PLS",
     "auc_loss": "AUC loss, ×10⁻⁴",

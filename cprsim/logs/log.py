@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
+from cprsim.failures.limits import MOST_NODES
 from cprsim.failures.outages import (
     Counted,
     Note,
@@ -34,7 +35,6 @@ from cprsim.logs.spec import A_LOG, TABLE_OPTIONS, LogSpec
 from cprsim.logs.times import Times, date_h, read_times, written
 
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
-MOST_NODES = 10_000_000
 MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
 BETWEEN_LOOKS = 1.5  # steps, at most: a longer time is one in which nobody looked

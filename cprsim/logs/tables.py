@@ -15,6 +15,7 @@ from cprsim.errors import one_line
 from cprsim.failures.outages import Counted, Note, n_rows, notes_of
 from cprsim.job.records import Floats
 from cprsim.logs.columns import (
+    MOST_LISTED,
     columns_of,
     how_read,
     meanings,
@@ -44,7 +45,6 @@ NO_END = UNKNOWN_WORDS - {""} | {
     "ongoing", "open", "still down", "not yet", "present", "active", "pending", "offen",
 }  # fmt: skip
 ZERO_H = 24.0  # since 1970: what programs write that have no end
-MOST_LISTED = 6
 SAME_H = 1 / 60
 NEVER_H = 70_380_768.0  # the year 9999: the same
 MOVED = "local time(s) that summer time skips or repeats, taken as the earliest they can be"

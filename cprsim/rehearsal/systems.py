@@ -20,8 +20,8 @@ from cprsim.job.policy import (
     To,
     WhenBusy,
 )
-from cprsim.job.records import Duration
-from cprsim.rehearsal.orders import SECONDS, SaveBehind
+from cprsim.job.records import S_PER_H, Duration
+from cprsim.rehearsal.orders import SaveBehind
 
 REHEARSED_STAGES = (StageKind.DETECT, StageKind.WAIT, StageKind.RESCHEDULE, StageKind.LOAD)
 
@@ -80,7 +80,7 @@ def saves_behind(policy: Policy) -> tuple[SaveBehind, ...]:
 
 
 def _seconds(cost: Duration | None) -> float:
-    return 0.0 if cost is None else cost.mean_h * SECONDS
+    return 0.0 if cost is None else cost.mean_h * S_PER_H
 
 
 def holders_of(policy: Policy, n_servers: int) -> tuple[tuple[int, ...], ...]:

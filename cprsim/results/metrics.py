@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cprsim.job.intervals import ROUNDING
 from cprsim.job.records import CONFIDENCE, Bools, Estimate, Floats, Ints
 from cprsim.results.rows import (
     ALWAYS_NAMED,
@@ -37,7 +38,6 @@ PRICED = (*ALWAYS_NAMED.values(), BEYOND)  # metrics that a staleness curve alon
 IN_TABLES = ("save", "load", "lost", "detect", "wait", "reschedule")
 """The parts of overhead that every table shows first, in this order."""
 
-ROUNDING = 1e-9  # so far two drivers are apart where a strategy costs the same
 _NO_PARTS = ("wall", "useful")  # columns of hours that are no part of overhead
 BESIDE_OVERHEAD = (
     "failures", "saves", "pls", "pls_net", *PRICED, "ettr", "ettr_paid", "overhead_h",

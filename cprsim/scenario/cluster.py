@@ -39,7 +39,7 @@ class TableSection(Model):
     )
 
 
-Preset = Literal["criteo-kaggle", "criteo-terabyte"]  # the names of `kernel.shape.PRESETS`
+Preset = Literal["criteo-kaggle", "criteo-terabyte"]  # the names of `MODEL_PRESETS`
 TableList = Annotated[tuple[TableSection, ...], Field(min_length=1, max_length=1_000)]
 Tables = Annotated[Preset | TableList, OneOf("text", "list")]
 

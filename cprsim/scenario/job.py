@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 from scipy import special
 
 from cprsim.errors import ParameterError, one_line
+from cprsim.failures.limits import MOST_NODES
 from cprsim.files.units import (
     SHARE,
     THROUGHPUT,
@@ -116,7 +117,6 @@ class Simulation(Model):
 
 MOST_JOBS = 1_000_000
 MOST_KINDS = 2_000
-MOST_NODES = 10_000_000
 USUAL_KINDS = 340  # of jobs, where a fleet does not say how many
 Count = Annotated[int, within(1, MOST_NODES)]
 Nodes = Annotated[int, within(0, MOST_NODES)]
@@ -207,8 +207,8 @@ class Fleet(Model):
     )
     kinds: Annotated[int, within(1, MOST_KINDS)] | None = Field(
         None,
-        description=f"Different jobs among them, a count; default {USUAL_KINDS}. Each is there equally "
-        "often, with failures of its own each time.",
+        description=f"Different jobs among them, a count; default {USUAL_KINDS}. Each is there "
+        "equally often, with failures of its own each time.",
     )
     table: Text | None = Field(
         None,

@@ -17,12 +17,12 @@ from cprsim.logs.files import trace_error
 from cprsim.logs.reading import FIRST_ROW, named_columns, no_row_where, read_csv
 from cprsim.scenario.failures import ANY, JobFailures
 from cprsim.scenario.job import MOST_JOBS, MOST_KINDS, Fleet
+from cprsim.scenario.prices import GB
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import Plain
 
 N_ALONE = 50  # histories of a job alone
 TABLE_SOURCE = "a CSV file of yours with the jobs of the fleet"
-GB = 1e9
 JOB_COLUMNS = ("useful_h", "arrive_h", "nodes", "shard_gb", "mtbf_h", "jobs")
 DIFFERING = ("useful_h", "shard_gb", "mtbf_h", "nodes")  # the others say when, and how many
 VARIED = {"useful": "useful_h", "shard_size": "shard_bytes", "mtbf": "mtbf_h", "nodes": "nodes"}

@@ -19,6 +19,7 @@ from cprsim.scenario.quantities import Model, within
 
 ANY_ROLE = "any"
 HOURS_PER_MONTH = 730.5  # 365.25 days / 12
+HOURS_PER_YEAR = 8766.0  # 365.25 days
 GB = 1e9  # bytes
 STORAGE_KEPT, STORAGE_WRITTEN, ENERGY = "storage kept", "storage written", "energy"
 ACCURACY = "accuracy"

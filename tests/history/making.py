@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.events import STAGE_OF_EVENT
+from cprsim.events import STAGES
 from cprsim.job.records import Activity, EventKind, EventLog
 from cprsim.logs.jobs.ledger import JobLedger, ledgers
 from cprsim.logs.jobs.reading import read_logs
@@ -31,7 +31,7 @@ WRITTEN: dict[EventKind, dict[str, str]] = {
     EventKind.STOPPED: {"event": "job.end", "outcome": "stopped"},
     EventKind.REPLACED: {"event": "replaced"},
 }
-BEGINS = {part: event for event, part in STAGE_OF_EVENT.items()}
+BEGINS = {part: event for event, part in STAGES.items()}
 
 
 def exported(

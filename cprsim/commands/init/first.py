@@ -12,7 +12,7 @@ from typing import Any
 from cprsim.errors import ParameterError, choices, one_line
 from cprsim.failures.presets import FAILURE_PRESETS
 from cprsim.files.units import BANDWIDTH, SIZE, TIME, Quantity
-from cprsim.job.records import MAX_NODES
+from cprsim.job.records import MAX_NODES, WEEK_H
 from cprsim.scenario.failures import EMB_PS, WORKER
 from cprsim.scenario.quantities import times
 
@@ -23,7 +23,6 @@ PER_NODE = "per node"
 INSTEAD = {RECOMMENDER: "cpr", LLM: "kokolis-rsc1"}  # rates of others
 NODE_STATE_BYTES = {RECOMMENDER: 50e9, LLM: 100e9}  # where nobody said how much
 ASSUMED_SAVE_H = 2 / 60
-WEEK_H = 168.0
 COLUMN = 30  # from which comments stand
 TIMES_OF_JOB = ("mtbf", "mtbf_95", "ages")  # of a rate, that grow as the job has fewer nodes
 _NODES = re.compile(r"(?:(\d{1,9})\s*\+\s*)?(\d{1,9})")

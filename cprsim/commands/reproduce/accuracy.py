@@ -91,8 +91,8 @@ def losses(trial: Trial, twin: Quality, quality: Quality) -> Losses:
 # --------------------------------------------------------------------------- by strategy
 
 SAVE_INTERVAL = 0.8  # T_save over the job: 44.8 of 56 h, CPR's at target PLS 0.1
-PRIORITY_TRACKERS = ("scar", "mfu", "ssu", "round-robin")
-SAVINGS = ("partial", *PRIORITY_TRACKERS, *(name + MORE_BYTES for name in PRIORITY_TRACKERS))
+PRIORITY = ("scar", "mfu", "ssu", "round-robin")
+SAVINGS = ("partial", *PRIORITY, *(name + MORE_BYTES for name in PRIORITY))
 ASKED = tuple(name + suffix for suffix in ("", MORE_BYTES) for name in ("mfu", "ssu"))
 
 
@@ -128,7 +128,7 @@ def accuracy(work: Work) -> Summary:
                    [mean[name + suffix, metric] for name in names], kind="points")
             for suffix, label, names in (
                 ("", "equal bytes", list(SAVING_LABELS)),
-                (MORE_BYTES, "small tables often", [name for name in SAVING_LABELS if name in PRIORITY_TRACKERS]),
+                (MORE_BYTES, "small tables often", [n for n in SAVING_LABELS if n in PRIORITY]),
             )
         )  # fmt: skip
         return Panel(ACCURACY_LOST[metric], "", f"{ACCURACY_LOST[metric]}{unit}", tuple(lines))

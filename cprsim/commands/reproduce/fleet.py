@@ -20,26 +20,27 @@ from cprsim.commands.reproduce.verdicts import Target
 from cprsim.failures.sources import stream
 from cprsim.files.units import TIME
 from cprsim.job.records import Floats
+from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.chart import Panel
 from cprsim.results.metrics import IN_TABLES
 from cprsim.results.pipeline import simulate
 from cprsim.results.rows import replication_rows
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.population import drawn_kinds, fleet_of, scenario_of
+from cprsim.scenario.prices import HOURS_PER_YEAR
 from cprsim.scenario.reading import LoadedScenario
 
 SCENARIO = "fleet.yaml"
 N_TOGETHER = 34  # kinds of jobs that one part of the work simulates
 MOST_OF_A_KIND = 100  # jobs
-HOURS_PER_YEAR = 8766.0
 RESAMPLED_KINDS = 400
 AS_FIXED = "as fixed"
 WORST, YEARS = 43.0, 1156.0  # of the paper: % for the worst 5 %, machine-years lost
 TWO_STRATEGIES = {"full": "full recovery", "cpr": "CPR"}
-PARTS_COMPARED = tuple(
+MADE_PARTS = tuple(
     part for part in IN_TABLES if part not in ("detect", "wait")
 )  # none of both here
-# By strategy and quantity, (kinds of jobs, jobs of a kind): `overhead` and its `PARTS_COMPARED` in % of
+# By strategy and quantity, (kinds of jobs, jobs of a kind): `overhead` and its `MADE_PARTS` in % of
 # useful time, useful `node_h`, and `machine_years` lost, as if each job were all of them.
 Jobs = Mapping[str, Mapping[str, Floats]]
 Statistic = Callable[[Floats], Floats]  # (resamples, jobs) -> (resamples,)
@@ -87,7 +88,7 @@ def split(jobs: Jobs, strategy: str, low: float, high: float) -> dict[str, float
     mine = pd.DataFrame({name: values.ravel() for name, values in jobs[strategy].items()})
     ranked = mine.sort_values("overhead", kind="stable")
     between = ranked.iloc[int(low * len(mine)) : int(np.ceil(high * len(mine)))]
-    return {part: float(between[part].mean()) for part in PARTS_COMPARED}
+    return {part: float(between[part].mean()) for part in MADE_PARTS}
 
 
 def fleet(work: Work) -> Summary:
@@ -181,7 +182,7 @@ def _jobs_of_kinds(
                 "overhead": 100 * overhead_h / useful_h,
                 "machine_years": n_jobs / HOURS_PER_YEAR * (n_nodes * overhead_h),
                 "node_h": n_nodes * useful_h,
-            } | {part: 100 * mine[f"{part}_h"] / useful_h for part in PARTS_COMPARED}
+            } | {part: 100 * mine[f"{part}_h"] / useful_h for part in MADE_PARTS}
             for name, values in columns.items():
                 collected[str(strategy)].setdefault(name, []).append(values.tolist())
     return collected
@@ -203,15 +204,15 @@ def bars(jobs: Jobs) -> Panel:
     totals = [number(jobs, "full", statistic).ends for *_, statistic in BARS.values()]
     parts = (
         series(part, BARS, [shares[part] for shares in splits],
-               *(zip(*totals, strict=True) if part == PARTS_COMPARED[-1] else ()), kind="stack")
-        for part in PARTS_COMPARED
+               *(zip(*totals, strict=True) if part == MADE_PARTS[-1] else ()), kind="stack")
+        for part in MADE_PARTS
     )  # fmt: skip
     papers = (
         series("paper (secondary): mean 12 to 13 %, worst 5 % 43 %",
                ("mean", "worst 5 %"), (12.5, WORST), kind="paper"),
         series("paper (published): P90 over 30 %", ("P90",), (30.0,), kind="paper"),
     )  # fmt: skip
-    title, y_label = "Full recovery, by percentile of overhead", "overhead, % of useful time"
+    title, y_label = "Full recovery, by percentile of overhead", OVERHEAD_LABEL
     return Panel(title, "jobs", y_label, (*parts, *papers))
 
 
@@ -228,6 +229,6 @@ def _exceedances(jobs: Jobs) -> Panel:
         series("paper (secondary): 43 % at P95", (WORST,), (5.0,), kind="paper"),
     )
     return Panel(
-        "How many jobs lose more than that", "overhead, % of useful time",
+        "How many jobs lose more than that", OVERHEAD_LABEL,
         "jobs that lose more, % of all", (*curves, *papers), y_log=True,
     )  # fmt: skip

@@ -21,6 +21,7 @@ from cprsim.commands.reproduce.verdicts import TOLERANCE, Ours, Tested
 from cprsim.files import finite_or_none
 from cprsim.job.intervals import full_overhead_fraction, partial_overhead_fraction
 from cprsim.job.policy import ROLL_BACK, Policy
+from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.chart import Band, Panel, Series
 from cprsim.recovery.systems import N_SHIPPED, SYSTEMS
 from cprsim.results.metrics import IN_TABLES, spreads, summarise
@@ -32,7 +33,6 @@ Case = TypeVar("Case", bound=Hashable)
 Values = Mapping[str, Mapping[str, Sequence[float | None]]]  # strategy, quantity: mean, low, high
 Labels = Mapping[str, str]  # by strategy
 KAGGLE, PRODUCTION = "criteo-kaggle.yaml", "production.yaml"
-OVERHEAD = "overhead, % of useful time"
 FULL, PARTIAL = {"full": "full recovery"}, {"partial": "naive partial"}
 CPR_FORMS = {"cpr": "divided", "cpr-undivided": "undivided"}
 OF_FORMS = {form: f"CPR, {label}" for form, label in CPR_FORMS.items()}
@@ -116,7 +116,7 @@ def overheads_over(
         series(label, cases, [simulated.percent(name) for simulated in cases.values()])
         for name, label in strategies.items()
     )
-    return Panel(title, x_label, OVERHEAD, lines, **scales)
+    return Panel(title, x_label, OVERHEAD_LABEL, lines, **scales)
 
 
 # --------------------------------------------------------------------------- the emulation
@@ -180,7 +180,7 @@ def fig_overheads(work: Work) -> Summary:
             for marked in [[key for key, target in reported.items() if target.mark == mark]]
         ]  # fmt: skip
         drawn = (*injected.stack(shown), *papers)
-        panels.append(Panel(f"Criteo {title}", "", OVERHEAD, drawn))
+        panels.append(Panel(f"Criteo {title}", "", OVERHEAD_LABEL, drawn))
     return work.study.summary(
         estimates, {"The same in detail, in % of useful time:": rows}, *panels
     )
@@ -243,7 +243,8 @@ def sensitivity(work: Work) -> Summary:
     return work.study.summary(
         {
             **_over_failures(runs["failures"][2], runs["failures"][40]),
-            **{_pls(form, k): runs["servers"][k][form, "pls"] for k in TOGETHER for form in CPR_FORMS},
+            **{_pls(form, k): runs["servers"][k][form, "pls"]
+               for k in TOGETHER for form in CPR_FORMS},
             **{f"10 intervals: {_pls('cpr', k)}": runs["ten intervals, servers"][k]["cpr", "pls"]
                for k in TOGETHER},
         },
@@ -433,7 +434,7 @@ def production(work: Work) -> Summary:
         {
             "overhead removed by CPR": [*removed.values()],
             "full recovery, overhead of the shipped scenario": typical.percent("full"),
-            **{f"CPR ({form}), likewise": typical.percent(name) for name, form in CPR_FORMS.items()},
+            **{f"CPR ({form}), likewise": typical.percent(cpr) for cpr, form in CPR_FORMS.items()},
         },
         {
             "Share of full recovery's overhead that CPR removes; 50 GB per server and target PLS "
@@ -453,7 +454,7 @@ def production(work: Work) -> Summary:
         },
         Panel(
             f"Overhead of the shipped scenario ({TYPICAL[0]}, O_res {TYPICAL[1]} min)",
-            "", OVERHEAD, typical.stack(LABELS_AT_SCALE),
+            "", OVERHEAD_LABEL, typical.stack(LABELS_AT_SCALE),
         ),
         Panel(
             "Removed by CPR, over what the paper leaves open", "rescheduling O_res, min",

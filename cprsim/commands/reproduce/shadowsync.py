@@ -20,11 +20,12 @@ from cprsim.commands.reproduce.estimates import StudyEstimate, series
 from cprsim.commands.reproduce.study import Summary, Work
 from cprsim.commands.reproduce.verdicts import Ours, Tested
 from cprsim.job.distributions import Constant
-from cprsim.job.records import HIGH, NO_NUMBER, Floats
+from cprsim.job.records import HIGH, NO_NUMBER, S_PER_H, Floats
 from cprsim.job.sync_setting import SyncSetting
 from cprsim.pages.chart import Band, Panel, Series
 from cprsim.training.in_step.load_model import load_model
 from cprsim.training.in_step.simulation import speed_at
+from cprsim.training.measuring.fit import POWER
 from cprsim.training.proxy_model import proxy_model
 from cprsim.training.train_in_step import Team, sync_setting, train_in_step, warm_start
 
@@ -33,7 +34,6 @@ FLATTENS_AT = 14  # trainers, FR-EASGD-5 with 2 sync servers: the one number tha
 N_TRAINERS = (1, 2, 5, 8, 10, 12, 14, 16, 18, 20)
 N_QUALITY = (5, 10, 20)
 SERVERS = (2, 4)
-SECONDS = 3600.0
 EASGD = {"S-EASGD": "shadow-easgd", "FR-EASGD-5": "fr-easgd:5", "FR-EASGD-30": "fr-easgd:30"}
 LONGER_STEPS = "FR-BMUF-30, block rate 1"
 ALGORITHMS = EASGD | {
@@ -49,7 +49,6 @@ BLOCK_RATE = 1 - MOMENTUM  # so that steps in the foreground are as long as thos
 
 LINEAR_WITHIN = 0.03  # of n times the throughput of one trainer
 NO_WORSE = 0.0005  # AUC
-POWER = 0.8  # of finding a difference that is called detectable
 MANY_TRAINERS = (
     5  # trainers: with fewer, a trainer's own link bounds its exchanges and not the servers
 )
@@ -112,9 +111,9 @@ def of_form(work: Work, name: str, n_servers: int) -> dict[str, list[float]]:
     points = [speed_at(fitted, n) for n in counts]
     return {
         "trainers": list(counts),
-        "eps": [point.simulated.samples_per_h / SECONDS for point in points],
+        "eps": [point.simulated.samples_per_h / S_PER_H for point in points],
         "gap": [point.simulated.gap for point in points],
-        "eps model": [point.model.samples_per_h / SECONDS for point in points],
+        "eps model": [point.model.samples_per_h / S_PER_H for point in points],
         "elp": [point.setting.elp for point in points],
     }
 

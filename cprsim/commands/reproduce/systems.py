@@ -25,6 +25,7 @@ from cprsim.commands.reproduce.study import DATA, Summary, Work
 from cprsim.commands.reproduce.verdicts import Ours, Target, Tested
 from cprsim.failures.sources import stream
 from cprsim.job.distributions import Constant
+from cprsim.job.intervals import ROUNDING
 from cprsim.job.legal import require_legal
 from cprsim.job.policy import (
     OWN,
@@ -65,7 +66,6 @@ from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from cprsim.simulation.strikes import ScopedStrikes, given_failures
 
-ROUNDING = 1e-9
 SEED = 17
 FloatsOf = npt.NDArray[np.floating[Any]]
 Estimates = dict[str, StudyEstimate]  # by the target's name
@@ -74,7 +74,7 @@ Options = dict[str, Any]  # of a system, or what differs of a job
 # --------------------------------------------------------------------------- jobs and failures
 
 DETECT_H, RESCHEDULE_H, STALL_H, STEP_H = 0.1, 0.2, 0.02, 0.1
-AT_NO_COST = Constant(0.0)
+NO_DELAY = Constant(0.0)
 SIMULATED_COSTS = Costs(
     save_stall=Constant(STALL_H), load=Constant(0.5), detect=Constant(DETECT_H),
     reschedule=Constant(RESCHEDULE_H), save_background=Constant(0.5), storage=Storage(1e3),
@@ -314,7 +314,7 @@ def portion_of_lost_tokens(
 def swift(n: int) -> Estimates:
     """What the struck replay, over half an interval."""
     every_h, estimates = 4.0, {}
-    job = facts(save_stall=AT_NO_COST, save_background=None)
+    job = facts(save_stall=NO_DELAY, save_background=None)
     failures = poisson(job, n, "swift", 0.05)
     for name, speed in (("swift full redo", 1.0), ("swift replica", 1e9)):
         costs = costs_of(job, "swift", failures, every=every_h, replay_speed=speed)
@@ -341,7 +341,7 @@ def just_in_time(n: int) -> Estimates:
 def hsdp(n: int) -> Estimates:
     """Effective time of 64 nodes in groups of two, whose absence costs no speed: not given."""
     between_h, n_evenly = 0.3, 1000
-    nodes = facts(64, scopes=(NODE,), reschedule=AT_NO_COST)
+    nodes = facts(64, scopes=(NODE,), reschedule=NO_DELAY)
 
     def costs(minutes: float, useful_h: float, *more: Any) -> CostBreakdown:
         options: Options = {"group": 2, "stall": minutes / 60.0, "speed": 1.0, "copy": 0.0}
@@ -401,7 +401,7 @@ def levels(n: int) -> Estimates:
     stalls_h, rates = TWO_LEVELS
     near_h, far_h = (sqrt(2.0 * stall_h / rate) for stall_h, rate in zip(*TWO_LEVELS, strict=True))
     nth = ceil(far_h / near_h - 0.5)
-    scopes = (replace(PROCESS, detect=AT_NO_COST), replace(NODE, detect=AT_NO_COST))
+    scopes = (replace(PROCESS, detect=NO_DELAY), replace(NODE, detect=NO_DELAY))
     job = facts(4, useful_h=12 * far_h, scopes=scopes)
     names = ("memory", pieces.REMOTE)
     policy = Policy(
@@ -470,8 +470,8 @@ def _elastic_job(n_nodes: int, useful_h: float, step_h: float, **changes: Any) -
     """Failures are noticed at once, and nodes go to work as they come."""
     options: Options = {"save_stall": Constant(VARUNA_STALL_S / 3600.0)} | changes
     return facts(
-        n_nodes, useful_h=useful_h, scopes=(replace(NODE, detect=AT_NO_COST),), reschedule=AT_NO_COST,
-        load=AT_NO_COST, save_background=None, step_h=step_h,
+        n_nodes, useful_h=useful_h, scopes=(replace(NODE, detect=NO_DELAY),), reschedule=NO_DELAY,
+        load=NO_DELAY, save_background=None, step_h=step_h,
         cluster=Cluster((Role("node", n_nodes, Holds.SHARD),), n_spares=0), **options,
     )  # fmt: skip
 
@@ -522,7 +522,7 @@ def bamboo(n: int) -> Estimates:
     steps, batch = 22_194, 264
     step_s = (1.45, 1.5 * 1.45, *[1.805] * 11, *[2.39] * 12, *[4.31] * 12)  # by nodes missing
     step_h = step_s[0] / 3600.0
-    job = _elastic_job(48, steps * step_s[0] / 3600.0, step_h, save_stall=AT_NO_COST)
+    job = _elastic_job(48, steps * step_s[0] / 3600.0, step_h, save_stall=NO_DELAY)
     speeds = tuple(batch / s for s in step_s)
     options: Options = {"throughput": speeds, "reconfigure": 20.0 / 3600.0, "backstop": 0.1}
     estimates = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf, isnan
 
-from cprsim.job.intervals import n_saves_due
+from cprsim.job.intervals import ROUNDING, n_saves_due
 from cprsim.job.losses import WHOLE, Metric, strategy_key
 from cprsim.job.policy import BY_RULES, RELOAD, RESTART, ROLL_BACK, Policy
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
@@ -35,7 +35,6 @@ STOPPING_LIMITS = (
 )
 """When a replication is given up (docs/model.md, section 9)."""
 
-ROUNDING = 1e-9  # of useful time: two drivers differ by less where a strategy costs the same
 WHAT_FAILURES_DO = {
     RESTART: "start again from nothing",
     ROLL_BACK: "all go back to the last save",

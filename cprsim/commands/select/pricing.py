@@ -25,7 +25,6 @@ from cprsim.results.pipeline import StrategyOutcome
 from cprsim.scenario.assemble import Experiment
 
 AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed
-NEVER = inf
 SHORT = 1e-6  # of a job: an interval that no system takes as it is, if it takes only longer ones
 ROUND = 0.002  # of an interval: by how much it may be rounded up
 FAILURES_PER_CANDIDATE = 20_000  # that a candidate should meet, over all replications
@@ -265,7 +264,7 @@ def interval_with(n_writes: int, useful_h: float, part: float = 1.0) -> float:
     writes: what is shown can be typed, and gives the same writes.
     """
     if n_writes == 0:
-        return NEVER
+        return inf
     exact_h = useful_h / (n_writes + 1) / part
     per_hour = 1.0 if exact_h >= 1 else 60.0 if exact_h >= 1 / 60 else 3600.0
     for digits in range(3, 12):

@@ -13,6 +13,7 @@ from cprsim.commands.sweep.folder import COST_MONTH, ONE_VARIED, SweepResult
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
+    MOST_ROWS,
     Column,
     Document,
     Picture,
@@ -28,7 +29,6 @@ from cprsim.results.words import count, hours, with_interval
 from cprsim.scenario.prices import ACCURACY, shown
 
 MOST_POINTS_ON_TERMINAL = 30  # rows of points on a terminal; of more points the extremes
-MOST_ROWS = 200  # of a table on a page
 USEFUL_MONTH = "a month of 730.5 h of useful work"
 SWEEP_CAPTIONS = {
     "curves": "Overhead along the sweep",

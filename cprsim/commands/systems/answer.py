@@ -81,8 +81,8 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
     systems = [
         {"system": system.name, "strategy": system.facts.strategy, "verdict": system.verdict,
          "accuracy": system.accuracy, **(system.more or NO_ESTIMATE).columns("more_than_best"),
-         **(system.than_today or NO_ESTIMATE).columns("more_than_today"), "runs_as": system.facts.runs_as,
-         "entry": system.facts.text, "interval": system.facts.how,
+         **(system.than_today or NO_ESTIMATE).columns("more_than_today"),
+         "runs_as": system.facts.runs_as, "entry": system.facts.text, "interval": system.facts.how,
          "unknown": ", ".join(system.facts.unknown), "not_counted": system.facts.not_counted,
          "storage_bytes_per_h": system.facts.storage_bytes_per_h,
          "peers_bytes_per_h": system.facts.peers_bytes_per_h}

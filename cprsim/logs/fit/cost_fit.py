@@ -25,7 +25,7 @@ from cprsim.logs.columns import unit_of as unit_in_name
 from cprsim.logs.files import head_of
 from cprsim.logs.fit.families import FAMILIES
 from cprsim.logs.fit.fragments import Fragment, count, duration, interval, unit_of
-from cprsim.logs.fit.goodness import Ranking, Subject, rank
+from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, Ranking, Subject, rank
 from cprsim.logs.fit.lifetimes import lifetimes_of
 from cprsim.logs.fit.likelihood import Fit
 from cprsim.logs.formats.jsonl import json_pieces
@@ -34,7 +34,6 @@ from cprsim.logs.times import HOURS, read_lengths, read_times, require_decimals
 
 COST_KINDS = ("save", "load", "detect", "reschedule")
 FEWEST_TO_FIT = 3  # durations, below which nothing can be said of their spread
-FEW = 20  # below which it is said how wide the intervals are
 SMALLEST_SHAPE = 0.1  # that a scenario takes
 COARSE = 0.1  # resolution over mean, above which it is said
 RESOLUTION_ROUNDING = 1e-3  # of the resolution, that floats may add to a difference
@@ -124,10 +123,11 @@ class CostFit(Subject):
             f"them) to {last:.4g} s (last tenth): for a job that follows take {last:.4g} s, not "
             f"the mean of {mean} s": len(self.drift_h) > 0,
             f"only {count(n, kind)}: taken as fixed, for nothing can be said of how much that "
-            f"varies; {FEWEST_TO_FIT} are the fewest to fit, {FEW} to trust": n < FEWEST_TO_FIT,
+            f"varies; {FEWEST_TO_FIT} are the fewest to fit, "
+            f"{FEWEST_TO_TRUST} to trust": n < FEWEST_TO_FIT,
             f"only {n} {kind}s: their mean of {mean} s may be anything from {low} to {high} s "
             "(95 %), and the intervals of other parameters are too narrow with so few":
-                n < FEW and self.best is not None,
+                n < FEWEST_TO_TRUST and self.best is not None,
             f"no family could be fitted to the {kind}s, which vary by "
             f"{100 * _cv(self.lifetimes.duration_h):.3g} %: their mean is taken":
                 n >= FEWEST_TO_FIT and self.best is None and self.ranking is not None,

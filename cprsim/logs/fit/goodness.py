@@ -24,7 +24,8 @@ from cprsim.logs.fit.likelihood import Fit, NotConvergedError
 
 ALL_FAMILIES = (*FAMILIES, PiecewiseHazard.family)
 P_OF_REJECTED_FIT = 0.01  # a family with a smaller p-value does not fit
-MOST_FITTED = 200_000  # times that are fitted; of more, every n-th
+FEWEST_TO_TRUST = 20  # gaps, failures or durations
+MOST_FITTED = 200_000  # times that are fitted; of more, every n-th (up-times: n-th node's)
 MOST_RESAMPLED = 5_000  # times behind the p-values; of more, every n-th
 ROUGHLY_FLAT = 1e-5  # slope of the search of a bootstrap sample, and its last move
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from cprsim.failures.outages import ROUNDING_H, Outages
 from cprsim.job.distributions import p_strikes
-from cprsim.job.records import Bools, Floats, Ints
+from cprsim.job.records import WEEK_H, Bools, Floats, Ints
 from cprsim.logs.fit.lifetimes import FirstUptime
 
 
@@ -81,7 +81,6 @@ def node_hours(outages: Outages) -> float:
 
 # ------------------------------------------------- failures that come together, nodes that differ
 
-WEEK_H = 168.0
 WORST_FRACTION = 0.1  # of the nodes, whose share of the failures measures concentration
 
 

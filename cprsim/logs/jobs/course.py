@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
-from cprsim.events import STAGE_OF_EVENT
+from cprsim.events import STAGES
 from cprsim.job.records import Bools, Floats, Ints
 from cprsim.logs.jobs.causes import DONE, is_planned, word_of
 from cprsim.logs.jobs.reading import NOT_READ, NS_PER_S
@@ -26,8 +26,8 @@ NEAR_S = 1.0  # between reports of one death
 LATE_EVENT_S = 60.0  # after the start or end of an attempt, events of its other processes come
 SAVE_ENDS = ("save.commit", "save.abandon")
 EVENT_ORDER = (
-    "save.resume", *SAVE_ENDS, "failure", "failure.detected", *list(STAGE_OF_EVENT)[:2], "rollback",
-    "job.start", *list(STAGE_OF_EVENT)[2:], "train.resume", "job.end",
+    "save.resume", *SAVE_ENDS, "failure", "failure.detected", *list(STAGES)[:2], "rollback",
+    "job.start", *list(STAGES)[2:], "train.resume", "job.end",
 )  # fmt: skip
 TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
 FEWEST_BACK = 3  # steps below both beside them, without an incident: of two jobs
@@ -269,7 +269,7 @@ class JobCourse:
         if name in FAILS and (0 <= event.attempt < self._number or event.outcome == "missed"):
             return  # another attempt has followed, which counted it; or it struck nobody
         if self._state is OVER:
-            if name in ("job.start", "train.resume") or name in STAGE_OF_EVENT:
+            if name in ("job.start", "train.resume") or name in STAGES:
                 self._reopen(at_s, event)
             elif self._too_late(at_s, name) not in SAVE_ENDS:
                 return
@@ -283,9 +283,9 @@ class JobCourse:
         elif name == "failure.detected":
             self._halt(at_s, event)
             self._notice(at_s)
-        elif name in STAGE_OF_EVENT:
+        elif name in STAGES:
             self._halt(at_s, event)
-            self._enter(STAGE_OF_EVENT[name], at_s)
+            self._enter(STAGES[name], at_s)
         elif name == "rollback":
             self._halt(at_s, event)
             self._now.to_step = step

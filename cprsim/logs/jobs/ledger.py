@@ -12,7 +12,7 @@ from math import inf, isfinite, isnan, nan
 import numpy as np
 
 from cprsim.failures.sources import stream
-from cprsim.job.records import PARTS, Estimate, Floats
+from cprsim.job.records import PARTS, S_PER_H, Estimate, Floats
 from cprsim.logs.jobs.course import STEP_BACK, JobCourse, LoggedAttempt, LoggedSave, course_of
 from cprsim.logs.jobs.filling import Filled, Filling, Usual, usual_of
 from cprsim.logs.jobs.reading import Events
@@ -31,7 +31,6 @@ from cprsim.logs.jobs.stretches import (
 N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
-S_PER_H = 3600.0
 SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
 LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
 INFERRED = {

@@ -153,8 +153,8 @@ ALL_TABLES = (
     "stalls the job."
 )
 INCREMENTS = (
-    f"{ALL_TABLES} Increments are 0.26 i^0.28 of the model, a fit of others to the paper's workload "
-    "(secondary): give your own as `first` and `growth`."
+    f"{ALL_TABLES} Increments are 0.26 i^0.28 of the model, a fit of others to the paper's "
+    "workload (secondary): give your own as `first` and `growth`."
 )
 _rows = partial(
     row, family=Family.DELTAS, interval="every",
@@ -196,7 +196,8 @@ SYSTEMS = (
         source="ParaCkpt: time S over the sum of the bandwidths secondary",
     ),
     _row(
-        "checkbullet", f"{OF_SNAPSHOTS} size", behind, {}, "CheckBullet", SECONDARY, "quantised saves",
+        "checkbullet", f"{OF_SNAPSHOTS} size", behind, {}, "CheckBullet", SECONDARY,
+        "quantised saves",
         source="CheckBullet: 70 % less storage published, mechanism secondary",
         overrides={"size": 0.3},
         not_counted="what quantised saves cost in accuracy is not priced",

@@ -15,11 +15,10 @@ from math import ceil
 import numpy as np
 
 from cprsim.errors import ParameterError
+from cprsim.job.intervals import ROUNDING
 from cprsim.job.losses import MORE_BYTES, RESPONSE_KEYS, WHOLE
 from cprsim.job.records import ShardLoss, SmallTables, SubSaves
 from cprsim.training.kernel.schedule import End, Lose, SaveEvent, Schedule
-
-ROUNDING = 1e-9  # of the run: what is due within it is due at the same instant
 
 
 def sub_saves_of(strategy: str) -> SubSaves | None:
