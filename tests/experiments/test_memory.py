@@ -86,7 +86,7 @@ def test_more_results_than_there_is_room_for_are_refused_with_what_would_fit(
     with pytest.raises(BudgetError, match=r"10,000,000 replications.*--replications \d+ would"):
         pipeline.simulate(make("simulation.replications=10000000"))  # before any is simulated
     monkeypatch.setenv(MEMORY_KEY, "3 MB")
-    monkeypatch.setattr("cprsim.failures.sources.MOST_REPLICATIONS", 100)  # of a block
+    monkeypatch.setattr("cprsim.failures.sources.MOST_DRAWN", 100)  # of a block
     many = make("simulation.replications=1500")
     with pytest.raises(BudgetError, match=r"--replications \d+ would fit") as refused:
         pipeline.simulate(many)  # for its lost shards
@@ -100,7 +100,7 @@ def test_the_events_of_one_replication_are_bounded(
 ) -> None:
     frequent = make("failures.mtbf=5 min", "costs.save=5 s")
     assert pipeline.replay(frequent, 3)
-    monkeypatch.setattr("cprsim.failures.sources.MOST_REPLICATIONS", 10)  # of a block
+    monkeypatch.setattr("cprsim.failures.sources.MOST_DRAWN", 10)  # of a block
     monkeypatch.setenv(MEMORY_KEY, "3.4 MB")
     with pytest.raises(BudgetError, match=r"events of one replication.*would fit"):
         pipeline.replay(frequent, 3)
