@@ -148,11 +148,11 @@ def _series(axes: Axes, series: Series, x: Floats, look: Line, label: str) -> No
 
 
 def _bars(axes: Axes, series: Series, panel: Panel) -> None:
-    """A bar along x for each name, the first on top; a dot at its y, or a line where all have one."""
+    """A bar along x for each name, the first on top; a dot at y, or a line if all are equal."""
     low, high = np.array(series.low), np.array(series.high)
     axes.use_sticky_edges = False  # bars end beside the border
     axes.barh(range(len(series.x)), high - low, BAR_WIDTH, low, color=SERIES[5].colour)
-    axes.set_yticks(range(len(series.x)), [fold(str(name), 30) for name in series.x])
+    axes.set_yticks(range(len(series.x)), [fold(str(name), 24) for name in series.x])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(series.x) - 0.5, -0.5)
     if len(set(series.y)) == 1:

@@ -185,9 +185,7 @@ def works_on(sim: Sim) -> bool:
     spec, job = sim.spec, sim.job
     if job.stalled_by != NONE or job.waits_for != NONE:
         return False
-    if (
-        job.stops_at_h <= job.now_h + SAME_INSTANT * spec.useful_h
-    ):  # nodes have come at this instant
+    if others_at_h(sim) <= job.now_h + SAME_INSTANT * spec.useful_h:  # nodes come at this instant
         return False
     if is_due(spec, next_due(sim), job.progress_h):
         begin_saves(sim)
