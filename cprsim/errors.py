@@ -167,7 +167,7 @@ class ClickError(InputError):
 # ------------------------------------------------------ text of the user's input in messages
 
 MOST_PROBLEMS = 10  # of one input, in a message; the others are counted
-MOST_SHOWN = 60  # characters of a value or key found, in a message
+MOST_CHARACTERS_SHOWN = 60  # characters of a value or key found, in a message
 
 UNUSABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Exceptions raised when plain data has an unexpected layout."""
@@ -202,7 +202,7 @@ def choices(name: object, names: Collection[str]) -> str:
     return f"{did_you_mean(name, names)}Known: {', '.join(names)}"
 
 
-def one_line(text: str, most: int = MOST_SHOWN) -> str:
+def one_line(text: str, most: int = MOST_CHARACTERS_SHOWN) -> str:
     """Cut a text to `most` characters and put it on one line, unprintable characters escaped."""
     text = text if len(text) <= most else text[: most - 3] + "..."
     return "".join(c if c.isprintable() else _escaped(c) for c in text)

@@ -58,7 +58,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 }
 """Fields of an event and their types; the first two are required."""
 
-RESTARTS = ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT")
+RESTART_VARIABLES = ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT")
 TAIL_BYTES = 65_536  # of a log that is there already, to see which attempt this is
 
 
@@ -159,7 +159,7 @@ class JobLog:
 
 def _attempt_of(path: str) -> int:
     """Number of this start of the job, from the environment or from an existing log."""
-    for name in RESTARTS:
+    for name in RESTART_VARIABLES:
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])
     try:

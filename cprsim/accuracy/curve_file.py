@@ -15,7 +15,7 @@ from cprsim.errors import UNUSABLE, CurveError, Place, one_line
 from cprsim.files import decode, digest_of, encode, json_text, write_whole
 
 KIND = "cprsim staleness curve"
-FORMAT = 3
+CURVE_FORMAT = 3
 
 
 def read_curve(path: Path | str) -> StalenessCurve:
@@ -42,7 +42,7 @@ def write_curve(path: Path, curve: StalenessCurve) -> None:
 
 def as_json(curve: StalenessCurve) -> dict[str, Any]:
     """The object that the file holds, its digest last."""
-    plain = {"kind": KIND, "format": FORMAT, "identity": curve.identity, **encode(curve)}
+    plain = {"kind": KIND, "format": CURVE_FORMAT, "identity": curve.identity, **encode(curve)}
     for response in plain["responses"]:
         (response["settings"] or {}).pop("bytes_share", None)  # what it wrote stands in the checks
     return {**plain, "digest": digest_of(plain)}
@@ -62,10 +62,10 @@ def _checked(plain: Any, path: Path) -> dict[str, Any]:
     """The object, if it is a curve of this version and undamaged."""
     if not isinstance(plain, dict) or plain.get("kind") != KIND:
         raise _error(path, f"is no staleness curve: `cprsim measure` writes `kind: {KIND}` in it")
-    if plain.get("format") != FORMAT:
+    if plain.get("format") != CURVE_FORMAT:
         message = (
             f"has format {one_line(str(plain.get('format')))}, and this cprsim reads format "
-            f"{FORMAT}: it comes from another version; measure again"
+            f"{CURVE_FORMAT}: it comes from another version; measure again"
         )
         raise _error(path, message)
     content = {key: value for key, value in plain.items() if key != "digest"}

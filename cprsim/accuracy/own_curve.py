@@ -12,7 +12,7 @@ import numpy as np
 
 from cprsim.accuracy.response import BY_PLS, COUNTED, Response
 from cprsim.errors import CurveError, ParameterError, Place, Problem, TraceError, choices, one_line
-from cprsim.job.losses import STRATEGIES, Metric
+from cprsim.job.losses import RESPONSE_KEYS, Metric
 from cprsim.logs.reading import FIRST_ROW, named_columns, read_csv
 from cprsim.recovery.systems import SYSTEMS
 
@@ -23,8 +23,8 @@ RANGES = {
     "loss": (10.0, "a loss is not negative, nor in per cent"),
     "standard_error": (10.0, "a standard error is not negative"),
 }
-COLUMNS = ("strategy", *RANGES, "metric", "by")
-OPTIONAL = {"metric": Metric.AUC.value, "by": BY_PLS}
+CURVE_COLUMNS = ("strategy", *RANGES, "metric", "by")
+DEFAULTS = {"metric": Metric.AUC.value, "by": BY_PLS}
 MAX_PROBLEMS = 20
 
 Row = dict[str, Any]  # texts by column, numbers of the same name in `numbers`, and the line
@@ -38,10 +38,10 @@ def read_own(path: Path) -> tuple[Response, ...]:
     without another model of its loss, `by` names the unit of the column `pls`: one of `COUNTED`.
     """
     try:
-        table = named_columns(read_csv(path), {}, path, COLUMNS, OPTIONAL)
+        table = named_columns(read_csv(path), {}, path, CURVE_COLUMNS, DEFAULTS)
     except TraceError as error:
         raise CurveError(error.problems) from None
-    table = table.assign(**{c: word for c, word in OPTIONAL.items() if c not in table}).fillna("")
+    table = table.assign(**{c: word for c, word in DEFAULTS.items() if c not in table}).fillna("")
     table = table.apply(lambda column: column.str.strip())
     table["by"] = table["by"].replace("", BY_PLS)
     table["line"] = table.index.astype(int) + FIRST_ROW
@@ -100,8 +100,8 @@ def _wrong_name(strategy: str, by: str) -> Iterator[tuple[str, str]]:
         if by not in COUNTED:
             suggestion = f"is not known: {choices(by, tuple(COUNTED))}"
             yield "by", f"does not say what {strategy} loses by: {suggestion}"
-    elif strategy not in STRATEGIES:
-        names = choices(strategy.removeprefix("cpr-"), STRATEGIES)
+    elif strategy not in RESPONSE_KEYS:
+        names = choices(strategy.removeprefix("cpr-"), RESPONSE_KEYS)
         yield "strategy", f"is not known: {names}; and of recovery systems {', '.join(systems)}"
     elif by != BY_PLS:
         yield "by", f"goes with recovery systems; {strategy} loses by `{BY_PLS}`: leave it out"

@@ -73,7 +73,7 @@ class Response:
     fitted again without each seed. Without replicates it is the error of the line alone.
     """
 
-    strategy: str  # one of `STRATEGIES`, or a recovery system
+    strategy: str  # one of `RESPONSE_KEYS`, or a recovery system
     metric: Annotated[Metric, Stored(str, Metric)]  # in what
     # (n,) ascending portions of lost samples, the first 0; straight lines between them. Of a
     # recovery system what `by` counts

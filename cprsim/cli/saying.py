@@ -56,7 +56,7 @@ def _echo(text: str, *, err: bool = False) -> None:
 # --------------------------------------------------------------------------- the status line
 
 FIRST_S, REDRAWN_S, LINE_S = 0.6, 0.5, 30.0
-WIDEST = 60  # characters: a wrapped line can't be erased
+WIDEST_STATUS = 60  # characters: a wrapped line can't be erased
 ERASED = "\r\x1b[2K"
 
 
@@ -138,7 +138,7 @@ class Pulse:
         far = ""
         with suppress(OSError):  # a file that is counted may vanish
             far = self._how_far()
-        doing = one_line(f"{self._doing} {far}".rstrip(), WIDEST)
+        doing = one_line(f"{self._doing} {far}".rstrip(), WIDEST_STATUS)
         line = f"{doing}, {_clock(monotonic() - self._began)}"
         self._write(f"{ERASED}{line}" if terminal else f"cprsim: {line}\n")
         self._drawn = terminal
@@ -212,12 +212,12 @@ def refused(error: OSError) -> None:
 
 def out_of_memory() -> str:
     """The message for exhausted memory, with ways to need less."""
-    from cprsim.failures.sources import DEFAULT_MEMORY, MEMORY
+    from cprsim.failures.sources import DEFAULT_MEMORY, MEMORY_KEY
 
     return (
         "cprsim: the memory that this process may have is used up: ask for less (half as many "
         "--replications, a shorter job, a longer MTBF, fewer nodes), or have the work done in "
-        f"smaller pieces: {MEMORY} in the environment says how much there is (unless said, "
+        f"smaller pieces: {MEMORY_KEY} in the environment says how much there is (unless said, "
         f"{DEFAULT_MEMORY})"
     )
 

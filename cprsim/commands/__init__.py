@@ -27,9 +27,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 OPTION = re.compile(r"--([a-z][a-z-]*)")
 RIGHT = "Input should be "
-WRITTEN = ("file", "figures", "folder", "out", "page", "save")  # parameters: what is written
+WRITTEN_TO = ("file", "figures", "folder", "out", "page", "save")  # parameters: what is written
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # characters that no name of a file in UTF-8 has
-UNREADABLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # others stand for bytes
+UNREADABLE_CHARACTERS = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # others stand for bytes
 PARAMETER = {  # of options that are called otherwise
     "column": "columns", "set": "overrides", "out": "folder", "strategy": "strategies",
     "metric": "metrics", "from": "copy", "list": "listed",
@@ -85,7 +85,7 @@ def check_names(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> N
     with suppress(TypeError):  # arguments too many or too few, of which pydantic complains
         for name, value in signature.bind_partial(*args, **kwargs).arguments.items():
             for text in value if isinstance(value, list | tuple) else (value,):
-                no_name = UNWRITABLE if name in WRITTEN else UNREADABLE
+                no_name = UNWRITABLE if name in WRITTEN_TO else UNREADABLE_CHARACTERS
                 if isinstance(text, str | Path) and no_name.search(str(text)):
                     message = f"{name}: '{one_line(str(text))}' has a character that no name has"
                     raise ParameterError(message)

@@ -15,6 +15,7 @@ from cprsim.errors import ParameterError
 from cprsim.job.losses import Metric
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
+from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
 from cprsim.pages.money import WORK, bills_frame
 from cprsim.results.compare import compare, independent_errors, same_failures
@@ -24,9 +25,9 @@ from cprsim.results.rows import further_losses, has_measured_error
 from cprsim.results.run import Result
 from cprsim.results.words import count, part_label, percent, saves, suited, with_interval
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+RESULT_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LABELS = {
-    OVERHEAD: "overhead, % of useful time",
+    OVERHEAD: OVERHEAD_LABEL,
     "failures": "failures per job",
     "pls": "PLS",
     "auc_loss": "AUC loss, ×10⁻⁴",
@@ -35,7 +36,7 @@ LABELS = {
     "overhead_h": "overhead, h",
     "overhead_node_h": "overhead, node-h",
 }
-HOW = {
+HOW_PAIRED = {
     True: "both met the same failures, replications are paired",
     False: "they met different failures, independent samples (Welch's intervals)",
 }  # whether paired
@@ -55,10 +56,10 @@ def answer_of_several(
 
     Raises ParameterError: there are more than letters, or two runs have no strategy in common.
     """
-    if len(answers) > len(LETTERS):
-        raise ParameterError(f"a report compares at most {len(LETTERS)} results")
-    by_letter = dict(zip(LETTERS, answers, strict=False))
-    runs = dict(zip(LETTERS, results, strict=False))
+    if len(answers) > len(RESULT_LETTERS):
+        raise ParameterError(f"a report compares at most {len(RESULT_LETTERS)} results")
+    by_letter = dict(zip(RESULT_LETTERS, answers, strict=False))
+    runs = dict(zip(RESULT_LETTERS, results, strict=False))
     others = {letter: run for letter, run in runs.items() if letter != "A"}
     frames = {"inputs": different(dict(zip(by_letter, inputs, strict=True)))}
     errors = {letter: independent_errors(runs["A"], run) for letter, run in others.items()}
@@ -138,7 +139,7 @@ def _document(
         answer=[_cheapest(runs)],
         table=_side_by_side(runs, frames["differences"]),
         remarks=[
-            *(f"{letter} - A: {HOW[is_so]}." for letter, is_so in values["paired"].items()),
+            *(f"{letter} - A: {HOW_PAIRED[is_so]}." for letter, is_so in values["paired"].items()),
             *document.remarks,
             *(sentence for errors in values["curve_errors"].values() for sentence in errors),
             ", ".join(f"{letter} is {answer.holds.path}" for letter, answer in answers.items()),

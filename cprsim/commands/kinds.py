@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from cprsim.accuracy.curve_file import read_curve
 from cprsim.commands.comparison import answer_of_several
 from cprsim.commands.fleet.answer import answer_of_fleet
-from cprsim.commands.fleet.folder import ABOUT as ABOUT_FLEET
-from cprsim.commands.fleet.folder import load_fleet
+from cprsim.commands.fleet.folder import FLEET_FILE, load_fleet
 from cprsim.commands.measure.answer import answer_of_curve, inputs_of_curve
 from cprsim.commands.reproduce.answer import answer_of_reproductions, overview_of_reproductions
 from cprsim.commands.reproduce.study import SUMMARY, read_reproduced
@@ -22,14 +21,13 @@ from cprsim.commands.sweep.answer import answer_of_sweep
 from cprsim.commands.sweep.folder import ABOUT as ABOUT_SWEEP
 from cprsim.commands.sweep.folder import load_sweep
 from cprsim.commands.systems.answer import answer_of_systems
-from cprsim.commands.systems.comparison import ABOUT as ABOUT_COMPARISON
-from cprsim.commands.systems.comparison import load_comparison
+from cprsim.commands.systems.comparison import SYSTEMS_FILE, load_comparison
 from cprsim.errors import ParameterError, ResultError
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document
 from cprsim.results.folder import MANIFEST, Kept, read_manifest, results_in, stored_scenario
 from cprsim.results.identity import inputs_of
-from cprsim.results.run import JOB, load_result
+from cprsim.results.run import JOB_FILE, load_result
 from cprsim.training.measuring.measure import WHOSE
 
 
@@ -48,8 +46,8 @@ class ResultKind(NamedTuple):
 
 
 KINDS = {
-    "comparison of systems": ResultKind(ABOUT_COMPARISON, load_comparison, answer_of_systems),
-    "run": ResultKind(JOB, load_result, answer_of_run),
+    "comparison of systems": ResultKind(SYSTEMS_FILE, load_comparison, answer_of_systems),
+    "run": ResultKind(JOB_FILE, load_result, answer_of_run),
     "reproduction": ResultKind(
         SUMMARY,
         read_reproduced,
@@ -58,7 +56,7 @@ KINDS = {
     ),
     "selection": ResultKind(SELECTION, load_selection, answer_of_select),
     "sweep": ResultKind(ABOUT_SWEEP, load_sweep, answer_of_sweep),
-    "fleet": ResultKind(ABOUT_FLEET, load_fleet, answer_of_fleet),
+    "fleet": ResultKind(FLEET_FILE, load_fleet, answer_of_fleet),
     "curve": ResultKind("", read_curve, answer_of_curve, inputs_of_curve),
 }
 
@@ -88,7 +86,7 @@ def combined(answers: Sequence[Answer]) -> Answer:
     results = [answer.holds.made for answer in answers]
     paths = [answer.holds.path for answer in answers]
     inputs = [kind.inputs(result) for kind, result in zip(kinds, results, strict=True)]
-    runs = [load_result(path) for path in paths if (path / JOB).is_file()]
+    runs = [load_result(path) for path in paths if (path / JOB_FILE).is_file()]
     compared = answer_of_several(answers, inputs, runs if len(runs) == len(paths) else [])
     overview = kinds[0].overview
     if overview is None or any(kind is not kinds[0] for kind in kinds):

@@ -22,7 +22,7 @@ OF_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 UNCOUNTED: dict[str, Any] = {
     "_nrt": False
 }  # references to arrays: counting takes longer than most steps
-FOLDER = "cprsim-"
+FOLDER_PREFIX = "cprsim-"
 
 
 class _NoPlace:
@@ -101,12 +101,12 @@ def _folder_of(function: Callable[..., Any]) -> Path:
     digest = sha256(numba.__version__.encode())
     for source in sorted(room.glob("*.py")):
         digest.update(sha256(source.read_bytes()).digest())
-    name, kept = FOLDER + digest.hexdigest()[:16], room / "__pycache__"
+    name, kept = FOLDER_PREFIX + digest.hexdigest()[:16], room / "__pycache__"
     if config.CACHE_DIR:
         return Path(config.CACHE_DIR) / name
     if not os.access(room, os.W_OK):
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / name
-    for old in kept.glob(FOLDER + "*"):
+    for old in kept.glob(FOLDER_PREFIX + "*"):
         if old.name != name:
             rmtree(old, ignore_errors=True)
     return kept / name

@@ -21,6 +21,7 @@ HAZARD_PER_H: Bounds = (1e-8, 3600.0)
 LEMON_SHARE: Bounds = (1e-5, 0.99999)
 LEMON_FACTOR: Bounds = (1e-6, 1e6)
 FRAILTY_SHAPE: Bounds = (0.01, 100.0)
+MOST_NODES = 10_000_000  # of a role, or that a log can be of
 MOST_SIZES = 1000
 
 

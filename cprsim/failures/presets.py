@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-DAY_H = 24.0
+from cprsim.job.records import DAY_H
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +68,4 @@ ROWS = (
     ),
 )  # fmt: skip
 
-PRESETS = {preset.name: preset for preset in (FailurePreset(*row) for row in ROWS)}
+FAILURE_PRESETS = {preset.name: preset for preset in (FailurePreset(*row) for row in ROWS)}

@@ -37,26 +37,26 @@ from cprsim.job.records import (
     Ints,
 )
 
-MEMORY = "CPRSIM_MEMORY"  # the environment variable that says so, such as "4 GB"
+MEMORY_KEY = "CPRSIM_MEMORY"  # the environment variable that says so, such as "4 GB"
 DEFAULT_MEMORY = "1 GB"
 
 
 def memory_bytes() -> float:
     """Memory that the data of one process may take [bytes]."""
-    text = os.environ.get(MEMORY, DEFAULT_MEMORY)
+    text = os.environ.get(MEMORY_KEY, DEFAULT_MEMORY)
     try:
         size = SIZE.parse(text)
     except ParameterError as error:
-        raise ParameterError(f"{MEMORY}={text}: {error}") from None
+        raise ParameterError(f"{MEMORY_KEY}={text}: {error}") from None
     if size <= 0:
-        raise ParameterError(f"{MEMORY}={text}: must be above 0")
+        raise ParameterError(f"{MEMORY_KEY}={text}: must be above 0")
     return size
 
 
 def how_to_raise() -> str:
     """The end of a `BudgetError`'s message."""
     size = SIZE.format(memory_bytes())
-    return f"the budget is {size}; {MEMORY}=... in the environment raises it"
+    return f"the budget is {size}; {MEMORY_KEY}=... in the environment raises it"
 
 
 def require_room(
@@ -78,8 +78,8 @@ def megabytes(n_bytes: float) -> str:
     return f"{n_bytes / 1e6:,.3g} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:,.3g} GB"
 
 
-MOST_REPLICATIONS = 16_000  # that are drawn at once
-MOST_FAILURES = 1e6  # that a block should draw over the useful hours
+MOST_DRAWN = 16_000  # that are drawn at once
+MOST_STRIKES = 1e6  # that a block should draw over the useful hours
 MOST_NODE_CLOCKS = 1e6  # that a block should keep
 BYTES_OF_A_SLOT = 24  # of a struck node, while it is drawn
 BYTES_OF_A_ROW = 100  # of a failed node, while failures are put in order
@@ -226,8 +226,8 @@ def expected_of_random_slots(
 
 def replications_for(n_failed_nodes: float, n_clocks: float = 1.0) -> int:
     """Return the number of replications to draw together, given the memory of one."""
-    affordable = min(MOST_FAILURES / max(n_failed_nodes, 1e-9), MOST_NODE_CLOCKS / n_clocks)
-    return max(1, min(MOST_REPLICATIONS, int(affordable)))
+    affordable = min(MOST_STRIKES / max(n_failed_nodes, 1e-9), MOST_NODE_CLOCKS / n_clocks)
+    return max(1, min(MOST_DRAWN, int(affordable)))
 
 
 def stream(seed: int, block: int, name: str) -> np.random.Generator:

@@ -230,9 +230,9 @@ def _there_already(path: Path) -> ResultError:
 # ----------------------------------------------------------------------------- shipped files
 
 SHIPPED = PACKAGE / "scenario" / "shipped"
-CURVES = PACKAGE / "accuracy" / "shipped"
-SCHEMA = "scenario.schema.json"  # which the scenarios name in their first lines, for editors
-NAMES_SCHEMA = f"# yaml-language-server: $schema={SCHEMA}"
+SHIPPED_CURVES = PACKAGE / "accuracy" / "shipped"
+SCHEMA_FILE = "scenario.schema.json"  # which the scenarios name in their first lines, for editors
+NAMES_SCHEMA = f"# yaml-language-server: $schema={SCHEMA_FILE}"
 
 
 def shipped_scenarios() -> dict[str, Path]:
@@ -254,10 +254,10 @@ def put_schema_beside(scenario: Path) -> Path | None:
 
     Raises ResultError where it can't be written.
     """
-    schema = scenario.with_name(SCHEMA)
+    schema = scenario.with_name(SCHEMA_FILE)
     if schema.exists():
         return None
-    write_new(schema, (SHIPPED / SCHEMA).read_text("utf-8"))
+    write_new(schema, (SHIPPED / SCHEMA_FILE).read_text("utf-8"))
     return schema
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from cprsim.errors import MissingKeyError, ParameterError
 
 MAX_TEXT = 80  # characters; no quantity is longer
-LARGEST = 1e250  # number; in any unit it is a finite float
+LARGEST_NUMBER = 1e250  # number; in any unit it is a finite float
 NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 POSITIVE = NUMBER.removeprefix("[+-]?")
 IN_STEPS = rf"^\s*({POSITIVE})\s*steps?\s*$"  # of training, an interval
@@ -202,7 +202,7 @@ def split_quantity(
     if match is None:
         raise ParameterError(otherwise)
     number = float(match["number"])
-    if abs(number) > LARGEST:
+    if abs(number) > LARGEST_NUMBER:
         raise ParameterError("is too large")
     exact = Fraction(match["number"]) if number else Fraction(0)  # too small for a float: 0
     return exact, re.sub(r"\s", "", match["unit"] or "")

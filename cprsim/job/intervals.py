@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import floor, inf, sqrt
 
-ROUNDING = 1e-9  # of an interval: what is longer by no more counts as no longer
+ROUNDING = 1e-9  # of an interval or a value: what differs by no more differs by rounding
 WORTH_NO_SAVES = 0.005  # of useful time: what saving has to cost for never saving to be advised
 
 

@@ -35,7 +35,7 @@ MOST_SCOPES = 16
 MOST_ROLES = 16
 MOST_UNITS = 4096
 
-NUMBERS: dict[type[Any], dict[str, str]] = {  # bounds of fields
+FIELD_BOUNDS: dict[type[Any], dict[str, str]] = {  # bounds of fields
     Tier: {"generations": "between 1 and 256", "p_corrupt": "at least 0 and below 1"},
     Capture: {
         "every_h": "positive", "every_nth": "positive", "parts": "positive",
@@ -58,7 +58,7 @@ def require_legal(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -
 def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Iterator[PolicyError]:
     """Yield every error of a policy for a job."""
     for at, subject, record, checks in _places(policy, cluster, scopes):
-        for name, bound in NUMBERS.get(type(record), {}).items():
+        for name, bound in FIELD_BOUNDS.get(type(record), {}).items():
             key, value = name.removesuffix("_h"), getattr(record, name)
             if value is not None and (wrong := beyond(key, value, bound, 0)):
                 yield PolicyError(f"{subject}: {wrong}", (*at, key))

@@ -46,7 +46,7 @@ class Metric(str):
     @property
     def label(self) -> str:
         """The name as people write it."""
-        return LABELS.get(self, self.value)
+        return METRIC_LABELS.get(self, self.value)
 
     @property
     def loss_label(self) -> str:
@@ -56,12 +56,12 @@ class Metric(str):
     @property
     def quantity(self) -> str:
         """The column of results that holds its loss."""
-        return QUANTITIES.get(self, f"{self}{WORSE}")
+        return LOSS_NAMES.get(self, f"{self}{WORSE}")
 
     @classmethod
     def of_quantity(cls, quantity: str) -> Metric | None:
         """The metric whose loss a column of results holds; None where it is another column."""
-        for metric, name in QUANTITIES.items():
+        for metric, name in LOSS_NAMES.items():
             if name == quantity:
                 return metric
         return Metric(quantity.removesuffix(WORSE)) if quantity.endswith(WORSE) else None
@@ -81,8 +81,8 @@ Metric.NE, Metric.CALIBRATION, Metric.NDCG = Metric("ne"), Metric("calibration")
 ALWAYS = (Metric.AUC, Metric.LOG_LOSS)  # every run is judged by
 BETTER_IF_HIGH = (Metric.AUC, Metric.NDCG)
 WORSE = "_worse"
-QUANTITIES = {Metric.AUC: "auc_loss", Metric.LOG_LOSS: "log_loss_rise"}
-LABELS = {Metric.AUC: "AUC", Metric.NE: "NE", Metric.NDCG: "NDCG"}
+LOSS_NAMES = {Metric.AUC: "auc_loss", Metric.LOG_LOSS: "log_loss_rise"}
+METRIC_LABELS = {Metric.AUC: "AUC", Metric.NE: "NE", Metric.NDCG: "NDCG"}
 
 
 WHOLE = "partial"  # every save is whole: partial recovery, at whatever interval
@@ -94,7 +94,7 @@ TRACKERS = {  # what each saves first
     "momentum": "the used rows with the largest momentum in the optimizer",
     "round-robin": "one part of the rows after the other (control)",
 }
-STRATEGIES = (WHOLE, *TRACKERS, *(tracker + MORE_BYTES for tracker in TRACKERS))
+RESPONSE_KEYS = (WHOLE, *TRACKERS, *(tracker + MORE_BYTES for tracker in TRACKERS))
 
 
 def strategy_key(policy: Policy) -> str | None:

@@ -14,7 +14,7 @@ from cprsim.errors import ParameterError
 from cprsim.job.records import Ints
 
 FLOAT_BYTES = 4
-MOST_ROWS = 2**31 - 1  # row ids are int32: half the bytes of the clicks
+MOST_ROW_IDS = 2**31 - 1  # row ids are int32: half the bytes of the clicks
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class TableLayout:
     def __post_init__(self) -> None:
         if not self.rows or min(self.rows) < 1:
             raise ParameterError(f"every table needs at least one row, got {self.rows}")
-        if sum(self.rows) > MOST_ROWS:
-            raise ParameterError(f"{sum(self.rows)} rows; row ids allow {MOST_ROWS}")
+        if sum(self.rows) > MOST_ROW_IDS:
+            raise ParameterError(f"{sum(self.rows)} rows; row ids allow {MOST_ROW_IDS}")
 
     @property
     def n_tables(self) -> int:
@@ -112,4 +112,4 @@ CRITEO_TERABYTE = ModelShape(  # rows capped at 10 M, 0.875 of the negatives lef
     dimension=64, bottom=(512, 256), top=(512, 512, 256),
 )
 # fmt: on
-PRESETS = {"criteo-kaggle": CRITEO_KAGGLE, "criteo-terabyte": CRITEO_TERABYTE}
+MODEL_PRESETS = {"criteo-kaggle": CRITEO_KAGGLE, "criteo-terabyte": CRITEO_TERABYTE}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from cprsim.errors import ParameterError
 
 UP_TO_ALL, IN_GROUPS = "between 2 and all nodes", "2 or more and a divisor of the nodes"
-BOUNDS: dict[str, Callable[[float, int], bool]] = {  # of values in a role of so many nodes
+OPTION_BOUNDS: dict[str, Callable[[float, int], bool]] = {  # of values in a role of so many nodes
     "positive": lambda value, n: value > 0.0,
     "0 or more": lambda value, n: value >= 0.0,
     "between 0 and 1": lambda value, n: 0.0 <= value <= 1.0,
@@ -236,7 +236,7 @@ def _require(key: str, option: Option, value: Any, n_nodes: int) -> None:
 def beyond(key: str, value: Any, bound: str, n_nodes: int) -> str:
     """Return the error in a number or in one of several; empty if all are within the bound."""
     several = value if isinstance(value, tuple) else (value,)
-    if all(BOUNDS[bound](number, n_nodes) for number in several):
+    if all(OPTION_BOUNDS[bound](number, n_nodes) for number in several):
         return ""
     of_how_many = f", of which there are {n_nodes}" if "nodes" in bound else ""
     return f"`{key}` is {value}; it must be {bound}{of_how_many}"

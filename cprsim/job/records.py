@@ -22,6 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from cprsim.files import OMITTED, Endless, Number, finite_or_none
 
 MAX_NODES = 100_000  # of a job
+S_PER_H = 3600.0
+DAY_H = 24.0
+WEEK_H = 168.0
 STOPPED_BEYOND = 100.0  # times the useful time: a replication that takes longer is given up
 
 Floats = NDArray[np.float64]

@@ -16,17 +16,17 @@ from cprsim.errors import ParameterError, TraceError, one_line
 from cprsim.job.records import Ints
 from cprsim.logs.files import trace_error
 from cprsim.logs.reading import header_line, named_columns
-from cprsim.logs.spec import COLUMNS, NODE_COLUMNS, LogSpec
+from cprsim.logs.spec import LOG_COLUMNS, NODE_COLUMNS, LogSpec
 from cprsim.logs.states import BEGIN, END, NEITHER
 from cprsim.logs.times import read_lengths, read_times
 
-UNKNOWN = -2  # a word of which is not known what it says
+UNKNOWN_STATE = -2  # a word of which is not known what it says
 
 UNIT = re.compile(
     r"(?:^|[ _(\[])(ns|us|ms|s|sec|seconds|min|minutes|h|hours|d|days)[)\]]?$", re.IGNORECASE
 )
 UNIT_OF = {"sec": "s", "seconds": "s", "minutes": "min", "hours": "h", "days": "d"}
-LENGTH = re.compile(
+LENGTH_COLUMN = re.compile(
     r"(?:.*\.|outage[ _])?(?:duration|down[ _]?time|repair[ _]?time|elapsed)(?:[ _(\[].*)?"
 )
 DOWN = {
@@ -53,7 +53,7 @@ OF_STATE = re.compile("state|status|health|condition")
 OF_SACCT = "`sacct -a -X --duplicates -S 2024-01-01 -P -o JobID,State,Start,End,NodeList`"
 MOST_STATES = 30
 NEARLY_ALL = 0.9
-MOST_SHOWN = 6
+MOST_LISTED = 6
 
 
 def unit_of(name: str) -> str | None:
@@ -87,7 +87,7 @@ def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> in
     for words, says in ((DOWN, BEGIN), (PLANNED, NEITHER), (UP | OVER, END)):
         if all(part in DOWN | PLANNED | UP | OVER for part in parts) and words.intersection(parts):
             return says
-    return UNKNOWN
+    return UNKNOWN_STATE
 
 
 def meanings(column: pd.Series[str], spec: LogSpec) -> dict[str, int]:
@@ -99,14 +99,14 @@ def meanings(column: pd.Series[str], spec: LogSpec) -> dict[str, int]:
 def words_in(column: pd.Series[str]) -> str:
     """Distinct cells and how often each occurs."""
     n = column.fillna("empty").value_counts()
-    more = f" and {len(n) - MOST_SHOWN} more" if len(n) > MOST_SHOWN else ""
-    return ", ".join(f"{one_line(word)} {n[word]}" for word in n.index[:MOST_SHOWN]) + more
+    more = f" and {len(n) - MOST_LISTED} more" if len(n) > MOST_LISTED else ""
+    return ", ".join(f"{one_line(word)} {n[word]}" for word in n.index[:MOST_LISTED]) + more
 
 
 def states(column: pd.Series[str], says: Mapping[str, int], path: PathLike[str]) -> Ints:
     """Return each cell's meaning for its node, (n_rows,); raises TraceError for unknown words."""
     state = np.asarray(column.fillna("").map(says), dtype=np.int64)
-    if (is_unknown := state == UNKNOWN).any():
+    if (is_unknown := state == UNKNOWN_STATE).any():
         name = str(column.name)
         message = (
             "it is not known whether these words say that a node is down: "
@@ -124,12 +124,12 @@ def columns_of(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> dict[
     """The columns of a table by our names: those declared, those of our names, or recognised."""
     declared = {ours: of for ours, of in spec.names.items() if ours not in NODE_COLUMNS}
     state = declared.pop("state", None)  # which may be the column of causes too
-    found = {ours: declared.get(ours, ours) for ours in (*COLUMNS, "duration")}
+    found = {ours: declared.get(ours, ours) for ours in (*LOG_COLUMNS, "duration")}
     named_columns(table, declared, path, tuple(found), {"end", "cause", "duration"})
     named_columns(table, {}, path, () if state is None else (state,), ())
     found = {ours: name for ours, name in found.items() if name in table}
     free = [str(name) for name in table if name not in {*found.values()} - {found.get("cause")}]
-    lengths = [name for name in free if LENGTH.fullmatch(name.lower())]
+    lengths = [name for name in free if LENGTH_COLUMN.fullmatch(name.lower())]
     if "duration" not in found and len(lengths) == 1:
         found["duration"] = lengths[0]
     but = OVER if found.keys() & {"end", "duration"} else set()
@@ -154,7 +154,7 @@ def _is_state(column: pd.Series[str], spec: LogSpec, but: set[str]) -> bool:
     if spec.down_words:
         return set(map(plain, spec.down_words)) <= says.keys()
     known = {says[word] for word in says.keys() - but}
-    return {BEGIN, END} <= known and UNKNOWN not in known
+    return {BEGIN, END} <= known and UNKNOWN_STATE not in known
 
 
 def require_no_jobs(table: pd.DataFrame, path: PathLike[str]) -> None:
@@ -217,7 +217,7 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
         return ""
     are_causes = not is_number and rows["end"].notna().any() and not OF_STATE.search(name.lower())
     says = meanings(filled, spec) if are_causes else {}
-    if len(says) > 2 and set(says.values()) == {UNKNOWN}:
+    if len(says) > 2 and set(says.values()) == {UNKNOWN_STATE}:
         return ""
     node = quote(f"node={column.name}+{spec.names.get('node', 'node')}")
     ours = f"state={name}, cause={name}, {f'duration={name}, ' if is_number else ''}{node}"

@@ -20,7 +20,7 @@ LONGEST_LINE = 1 << 24  # bytes
 MOST_TEXT = 200_000_000  # bytes of a document that is read as one
 MOST_UNPACKED = 4_000_000_000  # of a packed log
 PACKED = (".xz", ".gz", ".bz2", ".zst", ".zip")
-UNREADABLE = (OSError, EOFError, BadZipFile, lzma.LZMAError, zlib.error)
+READ_ERRORS = (OSError, EOFError, BadZipFile, lzma.LZMAError, zlib.error)
 HEAD_BYTES = 65_536
 
 
@@ -45,7 +45,7 @@ def opened(log: PathLike[str], longest_line: int | None = LONGEST_LINE) -> Itera
         with _unpacked(path) as file:
             bounded = longest_line and io.BufferedReader(_Bounded(file, path, longest_line))
             yield bounded or file
-    except UNREADABLE as error:
+    except READ_ERRORS as error:
         reason = getattr(error, "strerror", None) or str(error).strip() or "it is damaged"
         raise trace_error(path, None, f"can't be read: {reason.splitlines()[-1]}") from None
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
+from cprsim.failures.limits import MOST_NODES
 from cprsim.failures.outages import (
     Counted,
     Note,
@@ -34,7 +35,6 @@ from cprsim.logs.spec import A_LOG, TABLE_OPTIONS, LogSpec
 from cprsim.logs.times import Times, date_h, read_times, written
 
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
-MOST_NODES = 10_000_000
 MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
 BETWEEN_LOOKS = 1.5  # steps, at most: a longer time is one in which nobody looked
@@ -187,7 +187,9 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     hours = [rows.pop(name).to_numpy() - from_h for name in ("end", "start")]
     if "lasted" in rows:
         hours[0] = hours[1] + rows["lasted"].to_numpy()
-    marks = {mark: rows.pop(name).to_numpy(bool) for name, mark in MARKS.items() if name in rows}
+    marks = {
+        mark: rows.pop(name).to_numpy(bool) for name, mark in ROW_MARKS.items() if name in rows
+    }
     del rows, in_time
     outages = outages_of(
         node, hours.pop(), hours.pop(), cause,  # each column is in memory once
@@ -207,7 +209,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
 
 
 # columns of `Log.rows` that a reader may add, and what `outages_of` calls them
-MARKS = {"open": "seen_open", "planned": "planned", "placed": "placed"}
+ROW_MARKS = {"open": "seen_open", "planned": "planned", "placed": "placed"}
 NO_PERIOD = Note(
     "inferred", None, "no whole period given: the log's own first start or last instant bounds it"
 )

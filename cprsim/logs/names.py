@@ -13,15 +13,15 @@ import pandas as pd
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Counted
 from cprsim.logs.slurm import expanded, node_lists
-from cprsim.logs.spec import NOTHING
+from cprsim.logs.spec import UNKNOWN_WORDS
 
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
 SEVERAL = r"[\[\]{}(),;|&+/:\s]|\.\.|\d[-–]"  # what a list of nodes has
 UNUSUAL = r"\s|^\d+(?:[-–+:/]|\.\.)\d"  # in a name
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
 SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
-SAME_H = 5 / 60  # two sources report one outage within this
-MOST_SHOWN = 3
+SAME_OUTAGE_H = 5 / 60  # two sources report one outage within this
+MOST_NAMES_SHOWN = 3
 
 
 # ------------------------------------------------------------------------------------------- lists
@@ -33,7 +33,7 @@ def one_node_each(
     """The rows whose cell in `column` names a node, those that name several once for each."""
     names = table[column].dropna().drop_duplicates()  # few, where rows are many
     plain = names.str.strip()
-    is_none = plain.str.lower().isin(NOTHING - {""})
+    is_none = plain.str.lower().isin(UNKNOWN_WORDS - {""})
     none = table[column].isin(names[is_none])
     counted["dropped", LEFT_OUT] += int(none.sum())
     has_sign = plain.str.contains(SEVERAL)
@@ -110,7 +110,7 @@ def spellings(rows: pd.DataFrame, more: Iterable[str], counted: Counted) -> dict
         ("as one", several.keys() - set(apart)), ("as different nodes, as outages overlap", apart)
     ):  # fmt: skip
         shown = ", ".join(
-            one_line(" = ".join(several[name])) for name in sorted(names)[:MOST_SHOWN]
+            one_line(" = ".join(several[name])) for name in sorted(names)[:MOST_NAMES_SHOWN]
         )
         counted["assumed", f"node(s) of several spellings taken {words}: {shown}"] += len(names)
     return {form: name for form, name in first.items() if form != name and name not in apart}
@@ -134,5 +134,5 @@ def _are_different(rows: pd.DataFrame) -> bool:
     start_h, end_h = rows["start"].to_numpy(), rows["end"].fillna(rows["start"]).to_numpy()
     name = rows["node"].to_numpy()
     other = name[1:] != name[:-1]
-    same = (np.diff(start_h) <= SAME_H) | (np.abs(np.diff(end_h)) <= SAME_H)
+    same = (np.diff(start_h) <= SAME_OUTAGE_H) | (np.abs(np.diff(end_h)) <= SAME_OUTAGE_H)
     return bool((other & ~same & (start_h[1:] < end_h[:-1])).any())

@@ -125,7 +125,7 @@ def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
 
 # ----------------------------------------------------------------------------------------- columns
 
-MOST_SHOWN = 12  # of a header
+MOST_CELLS_SHOWN = 12  # of a header
 A_NAME = re.compile(r"[^\W\d]+(?:[ .-][^\W\d]+)*")
 LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$|.*\d\d:\d\d")
 
@@ -170,7 +170,7 @@ def _hint(name: str, header: list[str]) -> str:
         return "; separate columns by commas"
     one = ", or --node NAME that all rows are of one" if name == "node" else ""
     are_names = len(header) > 1 and all(A_NAME.fullmatch(cell) for cell in header)
-    listed = ", ".join(quote(cell) for cell in header[:MOST_SHOWN])
+    listed = ", ".join(quote(cell) for cell in header[:MOST_CELLS_SHOWN])
     there = f" ({listed})" if are_names else ""
     return f"{there}; --column {quote(name)}=NAME says which it is{one}"
 

@@ -18,7 +18,7 @@ from cprsim.logs.times import read_times
 
 NO_TIME = ("", "unknown", "none")
 UNKNOWN_NODE = "failure(s) of jobs on several nodes: the one that failed is not known"
-MOST_NODES = 100_000  # of one list
+MOST_NODES_OF_LIST = 100_000  # of one list
 _LIST = re.compile(r"(?:\[[^\[\]]*\]|[^\[\],\s])+")
 _PART = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")  # wider ones are no node's
@@ -89,8 +89,8 @@ def expanded(text: str) -> list[str]:
     names: list[str] = []
     for element in lists:
         parts = [[plain] if plain else _numbers(ranges) for ranges, plain in _PART.findall(element)]
-        if len(names) + prod(map(len, parts)) > MOST_NODES:  # counted before they are made
-            raise ParameterError(f"'{one_line(text)}' names more than {MOST_NODES:,} nodes")
+        if len(names) + prod(map(len, parts)) > MOST_NODES_OF_LIST:  # counted before they are made
+            raise ParameterError(f"'{one_line(text)}' names more than {MOST_NODES_OF_LIST:,} nodes")
         names += ["".join(name) for name in product(*parts)]
     return names
 
@@ -101,7 +101,7 @@ def _numbers(ranges: str) -> list[str]:
     for part in ranges.split(","):
         match = _RANGE.fullmatch(part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if match is None or not 0 <= last - first < MOST_NODES - len(numbers):
+        if match is None or not 0 <= last - first < MOST_NODES_OF_LIST - len(numbers):
             raise ParameterError(f"'[{one_line(ranges)}]' is no range of numbers such as 001-016")
         numbers += [f"{number:0{len(match[1])}d}" for number in range(first, last + 1)]
     return numbers

@@ -14,15 +14,15 @@ from cprsim.errors import ParameterError, one_line
 from cprsim.files.units import TIME
 
 DATES = "dates"  # of `LogSpec.nodes`: the log has the dates of its nodes
-COLUMNS = ("node", "start", "end", "cause")
+LOG_COLUMNS = ("node", "start", "end", "cause")
 NODE_COLUMNS = ("installed", "entry", "exit")
-NOTHING = {  # words for what is not known, or not there
+UNKNOWN_WORDS = {  # words for what is not known, or not there
     "", "-", "--", "?", "null", "none", "nan", "nat", "n/a", "na", "unknown", "tbd", "(null)",
     "<none>", "<null>", "<na>", "<unknown>", "none assigned", "undefined", "unspecified", "[]",
     "{}",
 }  # fmt: skip
-UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
-OTHERS = ("duration", "state")  # columns that stand for the end
+TIME_UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
+COLUMNS_FOR_END = ("duration", "state")  # columns that stand for the end
 
 
 def _option(words: str, metavar: str = "", option: str = "", *, many: bool = False) -> Any:

@@ -15,6 +15,7 @@ from cprsim.errors import one_line
 from cprsim.failures.outages import Counted, Note, n_rows, notes_of
 from cprsim.job.records import Floats
 from cprsim.logs.columns import (
+    MOST_LISTED,
     columns_of,
     how_read,
     meanings,
@@ -29,7 +30,7 @@ from cprsim.logs.log import Log
 from cprsim.logs.names import one_node_each, spellings
 from cprsim.logs.node_file import dates_of, node_columns
 from cprsim.logs.reading import no_row_where
-from cprsim.logs.spec import NODE_COLUMNS, NOTHING, LogSpec
+from cprsim.logs.spec import NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
 from cprsim.logs.states import (
     BEGIN,
     END,
@@ -40,11 +41,10 @@ from cprsim.logs.states import (
 )
 from cprsim.logs.times import Times, read_lengths, read_times, resolution_h
 
-NO_END = NOTHING - {""} | {
+NO_END = UNKNOWN_WORDS - {""} | {
     "ongoing", "open", "still down", "not yet", "present", "active", "pending", "offen",
 }  # fmt: skip
 ZERO_H = 24.0  # since 1970: what programs write that have no end
-MOST_SHOWN = 6
 SAME_H = 1 / 60
 NEVER_H = 70_380_768.0  # the year 9999: the same
 MOVED = "local time(s) that summer time skips or repeats, taken as the earliest they can be"
@@ -148,8 +148,8 @@ class _Table:
             words = f"times taken as {times.unit} since 1970, as no unit was given"
             notes.insert(0, Note("inferred", None, words))
         if unread := self.unread:
-            more = f" and {len(unread) - MOST_SHOWN} more" if len(unread) > MOST_SHOWN else ""
-            listed = ", ".join(unread[:MOST_SHOWN])
+            more = f" and {len(unread) - MOST_LISTED} more" if len(unread) > MOST_LISTED else ""
+            listed = ", ".join(unread[:MOST_LISTED])
             words = f"column(s) not read as node, start, end or cause: {listed}{more}"
             notes.append(Note("dropped", None, words))
         return tuple(notes)

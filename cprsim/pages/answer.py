@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-FORMAT = 2  # of the JSON object
+ANSWER_FORMAT = 2  # of the JSON object
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +99,7 @@ class Answer:
     def to_json(self) -> str:
         """One JSON object; missing numbers are null."""
         content = {
-            "format": FORMAT,
+            "format": ANSWER_FORMAT,
             "kind": self.kind,
             "name": self.name,
             "folder": self.folder,

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MOST_ROWS = 200  # of a table on a page
+
 
 @dataclass(frozen=True, slots=True)
 class Words:

@@ -41,21 +41,23 @@ MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
 LOG_HEADROOM = 0.15  # of a logarithmic axis: room for a legend above a line along the top
 MOST_MARKERS = 40  # of a line: with more points it has none
 LEAST_DOT, MOST_DOT = 2.0, 4.5  # points across: smaller where there are many
-MOST_VECTORS = 5_000  # points of an SVG, beyond which it holds them as an image
+VECTOR_POINTS = 5_000  # points of an SVG, beyond which it holds them as an image
 MANY_LINES, LEGEND_HEADROOM = 4, 0.25  # in a legend; of an axis: room for that legend
 LARGE = 1e5  # values from here on are written out; matplotlib would put 1e6 above the axis
 NAMES_WIDTH = 52  # characters along x
 BAR_WIDTH = 0.62
-PAPER: Any = {"mfc": "white", "mec": INK, "mew": 1.1, "ls": "none", "zorder": 5}
+PAPER_STYLE: Any = {"mfc": "white", "mec": INK, "mew": 1.1, "ls": "none", "zorder": 5}
 LINES: tuple[Kind, ...] = ("line", "steps", "points")
-KINDS: tuple[Kind, ...] = ("stack", "range", *LINES, "paper")  # in this order
+DRAWING_ORDER: tuple[Kind, ...] = ("stack", "range", *LINES, "paper")  # in this order
 PUBLISHED = "published"
 SIGNS = {
     PUBLISHED: ("*", 12), "secondary": ("p", 9), "derived": ("X", 8), "recalled": ("o", 7),
     "chosen": ("*", 15), "lowest": ("o", 9), "Young": ("X", 7),
 }  # fmt: skip
 DASHES_OF_BANDS = ((6, 3), (1, 1), (6, 2, 1, 2))
-BESIDE = 0.2  # how far right of a bar's middle a paper's value stands, in widths of a category
+RIGHT_OF_BAR = (
+    0.2  # how far right of a bar's middle a paper's value stands, in widths of a category
+)
 
 
 def chart_figure(chart: Chart) -> Figure:
@@ -88,7 +90,7 @@ def _panel(axes: Axes, panel: Panel) -> None:
     labels = list(dict.fromkeys(series.label for series in panel.series if series.kind in LINES))
     fills, labelled = _fills(panel), set()
     axes.set_title(fill(panel.title, 48), loc="left", fontsize=9)
-    for series in sorted(panel.series, key=lambda series: KINDS.index(series.kind)):
+    for series in sorted(panel.series, key=lambda series: DRAWING_ORDER.index(series.kind)):
         x = np.array([places.get(x, x) for x in series.x], dtype=np.float64)
         if series.kind == "stack":
             _stack(axes, series, x.astype(int), bottom, fills[series.label])
@@ -99,8 +101,8 @@ def _panel(axes: Axes, panel: Panel) -> None:
             sign, size = next(
                 (SIGNS[mark] for mark in SIGNS if mark in series.label), SIGNS[PUBLISHED]
             )
-            x = x + BESIDE if names else x
-            axes.plot(x, series.y, label=series.label, marker=sign, ms=size, **PAPER)
+            x = x + RIGHT_OF_BAR if names else x
+            axes.plot(x, series.y, label=series.label, marker=sign, ms=size, **PAPER_STYLE)
         else:
             look = line_of_many(labels.index(series.label), len(labels))
             _series(axes, series, x, look, "_" if series.label in labelled else series.label)
@@ -134,7 +136,7 @@ def _series(axes: Axes, series: Series, x: Floats, look: Line, label: str) -> No
     many = series.kind == "steps" or (series.kind == "line" and len(x) > MOST_MARKERS)
     axes.plot(
         x, series.y, color=colour, ls="none" if series.kind == "points" else dashes, lw=1.4,
-        marker=None if many else marker, label=label, rasterized=len(x) > MOST_VECTORS,
+        marker=None if many else marker, label=label, rasterized=len(x) > VECTOR_POINTS,
         ms=float(np.clip(80 / sqrt(max(len(x), 1)), LEAST_DOT, MOST_DOT)),
         drawstyle="steps-post" if series.kind == "steps" else "default",
     )  # fmt: skip

@@ -13,10 +13,10 @@ from textwrap import wrap
 from cprsim.errors import printable
 from cprsim.pages.document import Block, Document, Facts, ListingBlock, Table, Words
 
-LONGEST = 32  # characters of a word that is not broken
+LONGEST_UNBROKEN = 32  # characters of a word that is not broken
 WIDEST = 100_000  # where there is no terminal
 MOST_REMARKS = 3
-BETWEEN = "  "  # columns
+GAP = "  "  # columns
 
 
 def text_of(document: Document, *, verbose: bool = False, width: int | None = None) -> str:
@@ -67,8 +67,8 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
             least.append(widest[-1])
         else:
             widest.append(max(map(len, [column.heading, *cells])))
-            least.append(min(max(map(len, words), default=0), LONGEST))
-    parts, gap = [[*range(n_naming)]], len(BETWEEN)
+            least.append(min(max(map(len, words), default=0), LONGEST_UNBROKEN))
+    parts, gap = [[*range(n_naming)]], len(GAP)
     for place in range(n_naming, len(table.columns)):
         narrowest = sum(least[at] + gap for at in [*parts[-1], place]) - gap
         if width is not None and narrowest > width and len(parts[-1]) > n_naming:
@@ -102,4 +102,4 @@ def _row(cells: Sequence[str], table: Table, widths: dict[int, int]) -> Iterator
             text.rjust(width) if table.columns[at].is_number else text.ljust(width)
             for text, (at, width) in zip(line, widths.items(), strict=True)
         )
-        yield BETWEEN.join(padded).rstrip()
+        yield GAP.join(padded).rstrip()

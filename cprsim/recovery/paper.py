@@ -65,8 +65,8 @@ from cprsim.recovery.system import Family, JobFacts, Provenance
 MOST_SAVES = 1_000_000  # in a job
 NEVER = "never"  # the rule of a strategy that saves nothing
 TRAINERS, CENTRAL = "trainers", "central"  # tiers
-WHOLE = SubSaves("none", fraction=1.0)  # every save is whole
-PRIORITY = "cpr-"  # and a tracker: the strategies that save the most urgent rows first
+UNDIVIDED = SubSaves("none", fraction=1.0)  # every save is whole
+PRIORITY_PREFIX = "cpr-"  # and a tracker: the strategies that save the most urgent rows first
 
 
 # --------------------------------------------------------------------------- the mechanism
@@ -89,7 +89,7 @@ def strategy(
     tiers: tuple[Tier, ...] = (Tier(REMOTE, Medium.REMOTE, Outside(), role, load=load),)
     captures: tuple[Capture, ...] = ()
     if interval_h < inf:
-        captures = (_capture(interval_h, sub_saves or WHOLE, costs, len(cluster.slots(role))),)
+        captures = (_capture(interval_h, sub_saves or UNDIVIDED, costs, len(cluster.slots(role))),)
     elastic = None
     if on_failure == RESTART:
         rules: tuple[Rule, ...] = (Rule(Reverts.ALL, stages[:-1], To.START),)
@@ -227,7 +227,7 @@ def _interval(job: JobFacts, o: Any) -> tuple[float, str]:
 
 def _sensible_h(interval_h: float, rule: str, job: JobFacts, o: Any) -> float:
     """The interval; raises ParameterError where the job would do little else than save."""
-    parts = o.sub_saves or WHOLE
+    parts = o.sub_saves or UNDIVIDED
     n_saves = parts.n_per_interval * (job.useful_h / interval_h if interval_h > 0 else inf)
     if n_saves > MOST_SAVES:
         raise ParameterError(
@@ -255,7 +255,7 @@ def _decide(job: JobFacts, o: Any) -> tuple[Decision, str]:
     if job.n_shards_together and not cpr_interval_h(job, o.target_pls, undivided=is_undivided):
         return Decision("full", 0.0, full_h, inf, full, 0.0), "cpr"
     partial_h, rule = _interval(job, o)
-    parts = o.sub_saves or WHOLE
+    parts = o.sub_saves or UNDIVIDED
     save_h = parts.bytes_share * save_h + parts.n_per_interval * parts.extra_h
     saves = n_saves_due(parts.fraction * partial_h, job.useful_h) > 0
     every_h = partial_h if saves else inf
@@ -310,7 +310,7 @@ SYSTEMS = (
            "CPR: partial recovery at the interval that a target PLS allows, or full recovery where "
            "that is cheaper", overrides=CPR),
     *(
-        _paper(f"{PRIORITY}{tracker}", f"{TARGET} sub_saves", _cpr, {}, *CITED,
+        _paper(f"{PRIORITY_PREFIX}{tracker}", f"{TARGET} sub_saves", _cpr, {}, *CITED,
                f"CPR that saves first {rows}", overrides=CPR)
         for tracker, rows in TRACKERS.items()
     ),

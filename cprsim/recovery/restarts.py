@@ -53,12 +53,12 @@ def _restarting(stages: tuple[Stage, ...], costs: Costs) -> tuple[Stage, ...]:
     )
 
 
-RESTARTS = {StageKind.RESCHEDULE, StageKind.LOAD, StageKind.WARM_UP}
+RESTART_STAGES = {StageKind.RESCHEDULE, StageKind.LOAD, StageKind.WARM_UP}
 
 
 def _behind(stages: tuple[Stage, ...], more: Stage) -> tuple[Stage, ...]:
     """Stages with one more behind the last of a restart; it blocks the job if that does."""
-    last = max(n for n, stage in enumerate(stages) if stage.kind in RESTARTS)
+    last = max(n for n, stage in enumerate(stages) if stage.kind in RESTART_STAGES)
     more = replace(more, blocks=stages[last].blocks)
     return (*stages[: last + 1], more, *stages[last + 1 :])
 
@@ -73,7 +73,7 @@ def with_stops(policy: Policy, length: Duration, save: Capture) -> Policy:
     restart = [
         replace(stage, blocks=True, each=False, copies_again=False)
         for stage in last.stages
-        if stage.kind in RESTARTS | {StageKind.WAIT, StageKind.RETRY, StageKind.REGROUP}
+        if stage.kind in RESTART_STAGES | {StageKind.WAIT, StageKind.RETRY, StageKind.REGROUP}
         and stage.grows_h is None
     ]
     sources = tuple(name for name in last.sources if policy.tier(name).medium is Medium.REMOTE)

@@ -114,7 +114,7 @@ class JobFacts:
         """A fact that a system can't do without."""
         value: float | None = getattr(self, name)
         if value is None:
-            words, key = NEEDED[name]
+            words, key = NEEDED_FACTS[name]
             raise MissingKeyError(f"{by} needs {words}: give `{key}`", key)
         return value
 
@@ -168,7 +168,7 @@ class JobFacts:
         return self.n_nodes * self.needed("state_bytes")
 
 
-NEEDED = {  # by fact: what it is, and the key that gives it
+NEEDED_FACTS = {  # by fact: what it is, and the key that gives it
     "step_h": ("the time of a training step", "job.step"),
     "state_bytes": ("the state of a node", "cluster.state"),
     "node_bytes_per_h": ("the bandwidth between nodes", "cluster.link"),

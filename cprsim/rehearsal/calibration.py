@@ -16,7 +16,7 @@ from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import DueSave, Orders, SaveBehind
 from cprsim.rehearsal.supervisor import FinishedRun
 
-N_SAVES = 3  # whole ones that stall the job ...
+N_STALLING_SAVES = 3  # whole ones that stall the job ...
 N_PAUSES = 4  # ... and so many as often behind it: the first ones touch memory that is new
 N_SUB_SAVES = 8
 WORK_S = 3.0  # of the calibrating run: so much work with the saves in it
@@ -55,7 +55,7 @@ class RunCalibration:
 
 def calibrating(orders: Orders, material: Material) -> Orders:
     """A short run with whole saves and without failures."""
-    positions = _positions(orders, material, N_SAVES * N_PAUSES)
+    positions = _positions(orders, material, N_STALLING_SAVES * N_PAUSES)
     stalling = [DueSave(at, i + 1) for i, at in enumerate(positions) if i % N_PAUSES == 0]
     pausing = [DueSave(at, i + 1, kind=0) for i, at in enumerate(positions)]
     return replace(

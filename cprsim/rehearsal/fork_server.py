@@ -24,7 +24,7 @@ from cprsim.rehearsal.worker import Worker, die_with_parent
 from cprsim.rehearsal.worker import main as work
 from cprsim.training.kernel.model import Dlrm, Workspace
 from cprsim.training.kernel.optimizers import optimizer_for
-from cprsim.training.kernel.trackers import TRACKERS
+from cprsim.training.kernel.trackers import TRACKER_CLASSES
 
 TO_SUPERVISOR = 1  # the supervisor reads a pipe there
 
@@ -32,7 +32,7 @@ TO_SUPERVISOR = 1  # the supervisor reads a pipe there
 def warm(material: Material, start: Dlrm) -> None:
     """Compile what workers run before anything is timed: a batch, a push, each kind of sub-save."""
     _batch(material, start)
-    for tracker in (None, *TRACKERS):
+    for tracker in (None, *TRACKER_CLASSES):
         if tracker == "momentum" and material.plan.optimizer == "sgd":
             continue
         sub_saves = None if tracker is None else SubSaves(tracker)

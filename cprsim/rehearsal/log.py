@@ -21,8 +21,8 @@ from itertools import takewhile
 
 import numpy as np
 
-from cprsim.job.records import Activity, EventKind, EventLog
-from cprsim.rehearsal.orders import SECONDS, Orders
+from cprsim.job.records import S_PER_H, Activity, EventKind, EventLog
+from cprsim.rehearsal.orders import Orders
 
 ADVANCE = (
     Activity.DETECT,
@@ -125,10 +125,10 @@ def event_log(
     at_s, kind, activity, position, slot = (np.array(column) for column in columns)
     return EventLog(
         np.full(len(at_s), replication, np.int64),
-        at_s / SECONDS,
+        at_s / S_PER_H,
         kind.astype(np.int64),
         activity.astype(np.int64),
-        position / n_samples * orders.useful_s / SECONDS,
+        position / n_samples * orders.useful_s / S_PER_H,
         slot,
     )
 

@@ -12,9 +12,7 @@ from cprsim.errors import ParameterError
 from cprsim.files import digest_of
 from cprsim.job.intervals import ROUNDING
 from cprsim.job.policy import Policy
-from cprsim.job.records import SubSaves
-
-SECONDS = 3600.0  # an hour
+from cprsim.job.records import S_PER_H, SubSaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +145,7 @@ def _grid(
     positions = [save.position for save in saves]
     if len(set(positions)) < len(positions) or 0 in positions:
         raise ParameterError(
-            f"`{policy.name}` saves every {every_h * SECONDS:.3g} s, less than a training step "
+            f"`{policy.name}` saves every {every_h * S_PER_H:.3g} s, less than a training step "
             "takes: train on more samples (`kernel.samples`) or save less often"
         )
     return saves

@@ -14,6 +14,7 @@ from cprsim.failures.injected import Injected
 from cprsim.job.distributions import Constant
 from cprsim.job.policy import Policy, Stage, StageKind, Tier
 from cprsim.job.records import (
+    S_PER_H,
     Clock,
     CostBreakdown,
     Costs,
@@ -26,7 +27,7 @@ from cprsim.job.records import (
 from cprsim.recovery.paper import at_costs
 from cprsim.rehearsal.calibration import RunCalibration
 from cprsim.rehearsal.material import Material, image_bytes
-from cprsim.rehearsal.orders import SECONDS, Orders
+from cprsim.rehearsal.orders import Orders
 from cprsim.results import pipeline
 from cprsim.scenario.assemble import Experiment
 from cprsim.simulation.folding import cost_breakdown, shard_loss
@@ -97,8 +98,8 @@ def injected(orders: Orders, experiment: Experiment) -> Injected:
     return Injected(
         experiment.useful_h,
         range(experiment.cluster.n_nodes),
-        at_h=tuple(kill.at_s / SECONDS for kill in orders.kills),
-        repair=None if orders.repair_s is None else Constant(orders.repair_s / SECONDS),
+        at_h=tuple(kill.at_s / S_PER_H for kill in orders.kills),
+        repair=None if orders.repair_s is None else Constant(orders.repair_s / S_PER_H),
         clock=Clock.WALL,
         slots_at=tuple(kill.slots for kill in orders.kills),
     )
@@ -109,17 +110,17 @@ def costs_of_run(orders: Orders, calibration: RunCalibration, material: Material
     speeds, size = orders.speeds, image_bytes(material)
     slower = calibration.slower
     storage = Storage(
-        speeds.load_together / slower * SECONDS,
-        speeds.load_alone / slower * SECONDS,
+        speeds.load_together / slower * S_PER_H,
+        speeds.load_alone / slower * S_PER_H,
         size,
     )
     shares = not isinf(speeds.load_together)
-    fixed = Constant(size / speeds.load_alone * slower / SECONDS)
+    fixed = Constant(size / speeds.load_alone * slower / S_PER_H)
     return Costs(
-        save_stall=Constant(calibration.stall_s / SECONDS),
+        save_stall=Constant(calibration.stall_s / S_PER_H),
         load=Transfer() if shares else fixed,
-        detect=Constant(speeds.detect_s / SECONDS),
-        reschedule=Constant((speeds.reschedule_s + calibration.activation_s) / SECONDS),
+        detect=Constant(speeds.detect_s / S_PER_H),
+        reschedule=Constant((speeds.reschedule_s + calibration.activation_s) / S_PER_H),
         storage=storage if shares else None,
     )
 
@@ -131,13 +132,13 @@ def _strategy(
     if policy.sub_saves is None or not orders.due:
         return policy
     share = bytes_share(policy, orders, material)
-    extra_h = calibration.extra_s.get(policy.name, calibration.overhead_s) / SECONDS
+    extra_h = calibration.extra_s.get(policy.name, calibration.overhead_s) / S_PER_H
     return replace(policy, sub_saves=replace(policy.sub_saves, bytes_share=share, extra_h=extra_h))
 
 
 def _system(system: Policy, reschedule: Duration, calibration: RunCalibration) -> Policy:
     """A recovery system: each of its saves stops the job to be captured, and takes a bit more."""
-    pause_h, more_h = calibration.pause_s / SECONDS, calibration.overhead_s / SECONDS
+    pause_h, more_h = calibration.pause_s / S_PER_H, calibration.overhead_s / S_PER_H
 
     def rescheduled(stage: Stage) -> Stage:
         return replace(stage, cost=reschedule) if stage.kind is StageKind.RESCHEDULE else stage

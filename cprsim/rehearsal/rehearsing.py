@@ -17,7 +17,7 @@ import numpy as np
 from cprsim.errors import ParameterError, watch
 from cprsim.files import decode, digest_of, write_whole
 from cprsim.job.policy import Policy
-from cprsim.job.records import EventLog
+from cprsim.job.records import S_PER_H, EventLog
 from cprsim.rehearsal.calibration import (
     RunCalibration,
     calibrated,
@@ -28,7 +28,7 @@ from cprsim.rehearsal.calibration import (
 from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer, forking
-from cprsim.rehearsal.orders import SECONDS, Orders
+from cprsim.rehearsal.orders import Orders
 from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, predict
 from cprsim.rehearsal.setting import (
     kills_of,
@@ -268,7 +268,7 @@ class _Session:
         ran = self._run(planned.orders)
         log = event_log(ran.facts, ran.orders, self._material.n_samples, planned.trace)
         measured = self._folded(log)
-        drift_s = float(measured.costs.hours_of("degraded")[0]) * SECONDS
+        drift_s = float(measured.costs.hours_of("degraded")[0]) * S_PER_H
         steal, waiting = steal_fraction(before, ticks()), os.getloadavg()[0]
         load = MachineLoad(drift_s, ran.orders.useful_s, steal, ran.n_false_alarms, waiting)
         return Attempt(planned, number, measured, load, check_replay(ran, log, self._material))
@@ -290,7 +290,7 @@ class _Session:
 def require_in_time(planned: Planned) -> None:
     """Raise ParameterError for a run that would exceed its time limit, by the simulator."""
     costs, limit_s = planned.predicted.costs, planned.orders.limit_s
-    ends, took_s = bool(costs.finished[0]), float(costs.wall_h[0]) * SECONDS
+    ends, took_s = bool(costs.finished[0]), float(costs.wall_h[0]) * S_PER_H
     if ends and took_s < limit_s:
         return
     raise ParameterError(

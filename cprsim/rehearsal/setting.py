@@ -8,9 +8,9 @@ from math import inf
 from cprsim.errors import ParameterError
 from cprsim.job.distributions import Constant
 from cprsim.job.policy import Policy
-from cprsim.job.records import Clock, Cluster, Duration, Holds, Transfer
+from cprsim.job.records import S_PER_H, Clock, Cluster, Duration, Holds, Transfer
 from cprsim.rehearsal.material import Material, image_bytes
-from cprsim.rehearsal.orders import SECONDS, Kill, Orders, Speeds, saves_due
+from cprsim.rehearsal.orders import Kill, Orders, Speeds, saves_due
 from cprsim.rehearsal.systems import can_rehearse, fetch_s, holders_of, saves_behind
 from cprsim.results import pipeline
 from cprsim.scenario.assemble import Experiment
@@ -161,13 +161,13 @@ def speeds_of(experiment: Experiment, material: Material) -> Speeds:
             f"{LEAST_DETECT_S} s"
         )
     heartbeat_s = detect_s / HEARTBEATS
-    stall_s = costs.mean_h(costs.save_stall, n) * SECONDS
+    stall_s = costs.mean_h(costs.save_stall, n) * S_PER_H
     if not isinstance(costs.save_stall, Transfer):
         _seconds(costs.save_stall, "costs.save")
     load_together = inf
     if isinstance(costs.load, Transfer):
         assert costs.storage is not None, "the scenario sees to it that a transfer has a storage"
-        scale = size / costs.storage.shard_bytes / SECONDS
+        scale = size / costs.storage.shard_bytes / S_PER_H
         load_together = costs.storage.bandwidth_bytes_per_h * scale
         load_alone = costs.storage.server_bandwidth_bytes_per_h * scale
     else:
@@ -186,7 +186,7 @@ def speeds_of(experiment: Experiment, material: Material) -> Speeds:
 def _seconds(cost: Duration, key: str) -> float:
     if not isinstance(cost, Constant):
         raise ParameterError(f"`{key}` varies; a rehearsal needs a fixed time there")
-    return cost.mean_h * SECONDS
+    return cost.mean_h * S_PER_H
 
 
 def _repair_s(cluster: Cluster) -> float | None:
@@ -206,7 +206,7 @@ def kills_of(experiment: Experiment, trace: int, speeds: Speeds) -> tuple[tuple[
     for failure in pipeline.failures_of(experiment, trace):
         if failure.at_h >= STRIKES_UNTIL * experiment.useful_h:
             break
-        at_s = failure.at_h * SECONDS
+        at_s = failure.at_h * S_PER_H
         slots = tuple(
             slot for slot in failure.slots if at_s - last.get(slot, -inf) > speeds.timeout_s
         )
@@ -221,7 +221,7 @@ def orders_of(
     experiment: Experiment, policy: Policy, material: Material, kills: tuple[Kill, ...] = ()
 ) -> Orders:
     """Orders of one run under a policy."""
-    useful_s, cluster = experiment.useful_h * SECONDS, experiment.cluster
+    useful_s, cluster = experiment.useful_h * S_PER_H, experiment.cluster
     return Orders(
         name=policy.name,
         rolls_back=not policy.leaves_stale,

@@ -19,7 +19,7 @@ from cprsim.training.kernel.optimizers import optimizer_for
 from cprsim.training.kernel.shards import Segment
 from cprsim.training.kernel.trackers import (
     ABSENT,
-    TRACKERS,
+    TRACKER_CLASSES,
     RoundRobin,
     SubSampledUsed,
     Tracked,
@@ -70,7 +70,7 @@ class Shard:
         if how.tracker == "scar":
             self._saved = self.table.copy()
         segments = tuple(_whole_table(layout, number) for number in tracked)
-        self._tracker = TRACKERS[how.tracker](
+        self._tracker = TRACKER_CLASSES[how.tracker](
             Tracked(
                 layout, segments, how.fraction, self.table, self._saved, material.plan.seed,
                 how.sample_period, tuple(parts[number] for number in tracked),

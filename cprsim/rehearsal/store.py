@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import CheckpointError
+from cprsim.files import UNFINISHED
 from cprsim.training.kernel.array_file import arrays_in, pieces
 from cprsim.training.kernel.loops import Array
 
-UNFINISHED = ".unfinished"
 CHUNKS = 32  # of a transfer, at least: so often it sees who shares the bandwidth
 MOST_CHUNK_BYTES = 1 << 20
 

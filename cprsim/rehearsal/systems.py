@@ -20,10 +20,10 @@ from cprsim.job.policy import (
     To,
     WhenBusy,
 )
-from cprsim.job.records import Duration
-from cprsim.rehearsal.orders import SECONDS, SaveBehind
+from cprsim.job.records import S_PER_H, Duration
+from cprsim.rehearsal.orders import SaveBehind
 
-STAGES = (StageKind.DETECT, StageKind.WAIT, StageKind.RESCHEDULE, StageKind.LOAD)
+REHEARSED_STAGES = (StageKind.DETECT, StageKind.WAIT, StageKind.RESCHEDULE, StageKind.LOAD)
 
 
 def can_rehearse(policy: Policy) -> bool:
@@ -43,7 +43,7 @@ def _takes_all_back(rule: Rule) -> bool:
         and rule.to is To.NEWEST
         and rule.replay_speed == 1.0
         and not rule.scopes
-        and all(stage.kind in STAGES and stage.blocks for stage in rule.stages)
+        and all(stage.kind in REHEARSED_STAGES and stage.blocks for stage in rule.stages)
     )
 
 
@@ -80,7 +80,7 @@ def saves_behind(policy: Policy) -> tuple[SaveBehind, ...]:
 
 
 def _seconds(cost: Duration | None) -> float:
-    return 0.0 if cost is None else cost.mean_h * SECONDS
+    return 0.0 if cost is None else cost.mean_h * S_PER_H
 
 
 def holders_of(policy: Policy, n_servers: int) -> tuple[tuple[int, ...], ...]:

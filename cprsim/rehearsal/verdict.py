@@ -16,9 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cprsim.job.records import Activity, EventKind, EventLog
+from cprsim.job.records import S_PER_H, Activity, EventKind, EventLog
 from cprsim.rehearsal.material import Material, rows_of
-from cprsim.rehearsal.orders import SECONDS
 from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.supervisor import FinishedRun
 from cprsim.training.kernel.playing import play
@@ -28,7 +27,7 @@ from cprsim.training.kernel.training import ProxyTrainer
 
 OVERHEAD_FRACTION = 0.05  # of the predicted
 PART_FRACTION = 0.10
-LEAST_S = 0.2  # a smaller difference in seconds is none
+LEAST_DIFFERENCE_S = 0.2  # a smaller difference in seconds is none
 PLS_ABSOLUTE = 0.01
 SHARE_WITHIN = 0.95  # of the runs of a strategy, their overhead
 OVERHEAD, PLS = "overhead", "PLS"
@@ -79,7 +78,7 @@ def _is_off(name: str, predicted: float, measured: float) -> bool:
     if name == PLS:
         return abs(predicted - measured) > PLS_ABSOLUTE
     fraction = OVERHEAD_FRACTION if name == OVERHEAD else PART_FRACTION
-    return abs(measured - predicted) > max(LEAST_S, fraction * predicted)
+    return abs(measured - predicted) > max(LEAST_DIFFERENCE_S, fraction * predicted)
 
 
 def mean_of(
@@ -123,13 +122,13 @@ def detection_within_s(logs: Iterable[EventLog], heartbeat_s: float) -> float:
 
 
 def _seconds(run: FoldedRun, part: str) -> float:
-    return float(run.costs.hours_of(part)[0]) * SECONDS
+    return float(run.costs.hours_of(part)[0]) * S_PER_H
 
 
 def overhead_s(run: FoldedRun) -> float:
     """Wall time beyond the useful work, without the time that the pace alone took."""
     costs = run.costs
-    return float(costs.wall_h[0] - costs.useful_h[0]) * SECONDS - _seconds(run, "degraded")
+    return float(costs.wall_h[0] - costs.useful_h[0]) * S_PER_H - _seconds(run, "degraded")
 
 
 # --------------------------------------------------------------------------- a busy machine
@@ -196,7 +195,7 @@ class ReplayCheck:
 def check_replay(ran: FinishedRun, log: EventLog, material: Material) -> ReplayCheck:
     """Replay the real run's log on the kernel, and compare."""
     trainer, orders = material.trainer(), ran.orders
-    useful_h, slots = orders.useful_s / SECONDS, range(orders.n_slots)
+    useful_h, slots = orders.useful_s / S_PER_H, range(orders.n_slots)
     servers, trainers = slots[: orders.n_servers], slots[orders.n_servers :]
     if orders.behind:
         n_bytes = replay_going_back(log, useful_h, trainer)

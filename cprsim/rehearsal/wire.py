@@ -16,7 +16,7 @@ from itertools import count
 from time import monotonic
 from typing import Any, TypeVar
 
-LENGTH = struct.Struct("<Q")
+LENGTH_PREFIX = struct.Struct("<Q")
 ANSWER = ""
 
 T = TypeVar("T")
@@ -59,11 +59,11 @@ class Peer(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._bytes += data
-        while len(self._bytes) >= LENGTH.size:
-            end = LENGTH.size + LENGTH.unpack_from(self._bytes)[0]
+        while len(self._bytes) >= LENGTH_PREFIX.size:
+            end = LENGTH_PREFIX.size + LENGTH_PREFIX.unpack_from(self._bytes)[0]
             if len(self._bytes) < end:
                 break
-            with memoryview(self._bytes)[LENGTH.size : end] as frame:
+            with memoryview(self._bytes)[LENGTH_PREFIX.size : end] as frame:
                 message = pickle.loads(frame)
             del self._bytes[:end]
             self.take(*message)
@@ -113,7 +113,7 @@ class Peer(asyncio.Protocol):
     def _write(self, number: int, kind: str, /, *args: Any, **fields: Any) -> None:
         if self._transport is not None:
             frame = pickle.dumps((number, kind, args, fields), protocol=5)
-            self._transport.writelines([LENGTH.pack(len(frame)), frame])
+            self._transport.writelines([LENGTH_PREFIX.pack(len(frame)), frame])
 
     def close(self) -> None:
         """Close the connection."""

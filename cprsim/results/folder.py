@@ -46,7 +46,7 @@ from cprsim.scenario.yaml_text import read_yaml
 from cprsim.version import PACKAGE, __version__
 
 SCENARIO, MANIFEST = "scenario.yaml", "manifest.json"
-FORMAT = 3
+RESULT_FORMAT = 3
 DIGEST = "manifest_sha256"  # of all its other entries
 _WORKSHOP = re.compile(rf"\..+\.[0-9a-f]{{8}}{re.escape(UNFINISHED)}")
 LIBRARIES = ("numpy", "scipy", "pandas", "pyarrow", "simpy", "matplotlib", "pydantic")
@@ -159,7 +159,7 @@ def write_manifest(
     seal(
         folder,
         {
-            "format": FORMAT,
+            "format": RESULT_FORMAT,
             "name": identity.name,
             "replay": identity.replay,
             "digest": identity.digest,
@@ -222,11 +222,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def _wrong_manifest(path: Path, manifest: Mapping[str, Any]) -> str:
     """Message for an unknown format or a wrong digest of the manifest; empty for a sound one."""
     number = manifest.get("format")
-    if number != FORMAT:
+    if number != RESULT_FORMAT:
         label = "no format" if number is None else f"format {one_line(str(number))}"
         return (
-            f"{path} has {label}; this cprsim reads {FORMAT}: it is damaged, or comes from another "
-            "version"
+            f"{path} has {label}; this cprsim reads {RESULT_FORMAT}: it is damaged, or comes from "
+            "another version"
         )
     if manifest.get(DIGEST) != _digest(manifest):
         return f"{path} is damaged or was changed by hand: it differs from its digest"

@@ -13,7 +13,7 @@ from typing import Any
 
 from cprsim.errors import ResultError
 from cprsim.files import digest_of
-from cprsim.recovery.systems import FOLDER
+from cprsim.recovery.systems import SYSTEMS_PATH
 from cprsim.scenario.curves import curve_path, other_inputs
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.schema import dump_scenario
@@ -110,7 +110,7 @@ def file_digest(path: Path) -> str:
 @cache
 def source_digest() -> str:
     """Digest of the package's own source files, so that changed code is never mistaken for old."""
-    digest, own_systems = hashlib.sha256(), os.environ.get(FOLDER)
+    digest, own_systems = hashlib.sha256(), os.environ.get(SYSTEMS_PATH)
     folders = {PACKAGE: "**/*.py"} | ({Path(own_systems): "*.py"} if own_systems else {})
     for folder, names in folders.items():
         files = folder.glob(names)

@@ -101,7 +101,7 @@ NO_LIMIT = Limit(PLS, 0.0)
 
 
 LIMITS = {"max_auc_loss": Metric.AUC, "max_log_loss": Metric.LOG_LOSS, "target_pls": PLS}
-HOW = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
+LIMIT_OPTIONS = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
 
 
 def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
@@ -114,7 +114,9 @@ def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
         return None
     limits = limits_in(section)
     if len(limits) > 1:
-        raise wrong(loaded, "accuracy", f"there are {len(limits)} limits: keep one of {HOW}")
+        raise wrong(
+            loaded, "accuracy", f"there are {len(limits)} limits: keep one of {LIMIT_OPTIONS}"
+        )
     if not limits:
         return None
     if priced and limits[0].metric is not None and chosen_curve(loaded) is None:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cprsim.job.intervals import ROUNDING
 from cprsim.job.records import CONFIDENCE, Bools, Estimate, Floats, Ints
 from cprsim.results.rows import (
+    ALWAYS_NAMED,
     BEYOND,
-    QUANTITIES,
     RESPONSE,
     further_losses,
     replication_rows,
@@ -33,20 +34,19 @@ Error = tuple[float, float]  # of a mean loss that a curve prices, its degrees o
 
 FINISHED = "finished_fraction"  # the quantity that every summary has, whatever happened
 
-PRICED = (*QUANTITIES.values(), BEYOND)  # metrics that a staleness curve alone tells
+PRICED = (*ALWAYS_NAMED.values(), BEYOND)  # metrics that a staleness curve alone tells
 IN_TABLES = ("save", "load", "lost", "detect", "wait", "reschedule")
 """The parts of overhead that every table shows first, in this order."""
 
-ROUNDING = 1e-9  # so far two drivers are apart where a strategy costs the same
 _NO_PARTS = ("wall", "useful")  # columns of hours that are no part of overhead
-BESIDE = (
+BESIDE_OVERHEAD = (
     "failures", "saves", "pls", "pls_net", *PRICED, "ettr", "ettr_paid", "overhead_h",
     "overhead_node_h", "wall_h",
 )  # fmt: skip
 """Metrics other than the overhead and its parts, in the order of files and JSON objects."""
 
 OVERHEAD = "overhead_fraction"
-METRICS = (OVERHEAD, *IN_TABLES, *BESIDE)
+METRICS = (OVERHEAD, *IN_TABLES, *BESIDE_OVERHEAD)
 """Those of every result; recovery systems have further parts."""
 
 
@@ -81,7 +81,7 @@ def parts_of(columns: Iterable[Any]) -> tuple[str, ...]:
 def parts_among(quantities: Iterable[str]) -> tuple[str, ...]:
     """Those quantities of a summary that are parts of overhead, in the order of tables."""
     quantities = tuple(quantities)
-    no_parts = {OVERHEAD, *BESIDE, FINISHED, *further_losses(quantities)}
+    no_parts = {OVERHEAD, *BESIDE_OVERHEAD, FINISHED, *further_losses(quantities)}
     return known_first((name for name in quantities if name not in no_parts), IN_TABLES)
 
 

@@ -95,7 +95,7 @@ def _fields(record: ShardLoss | EventLog) -> dict[str, Any]:
 # --------------------------------------------------------------------------- what lost samples cost
 
 
-QUANTITIES = {metric: metric.quantity for metric in ALWAYS}  # which all results have columns of
+ALWAYS_NAMED = {metric: metric.quantity for metric in ALWAYS}  # which all results have columns of
 BEYOND = "beyond_measured"
 RESPONSE = "response"
 
@@ -105,7 +105,7 @@ Column = Floats | float | str
 def further_losses(columns: Iterable[Any]) -> tuple[str, ...]:
     """Columns of losses in other metrics than AUC and log-loss."""
     names = map(str, columns)
-    return tuple(n for n in names if n not in QUANTITIES.values() and has_measured_error(n))
+    return tuple(n for n in names if n not in ALWAYS_NAMED.values() and has_measured_error(n))
 
 
 def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Column]:
@@ -114,7 +114,7 @@ def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, C
     columns: dict[str, Column] = {RESPONSE: strategy_key(policy) or ""}
     if curve is None:  # nothing is known, or nothing lost
         loss, degrees = (np.nan, np.nan) if columns[RESPONSE] else (0.0, inf)
-        for name in QUANTITIES.values():
+        for name in ALWAYS_NAMED.values():
             columns |= {name: loss, f"{name}_se": loss, f"{name}_degrees": degrees}
         return columns | {BEYOND: loss}
     beyond = np.full(costs.n_replications, np.nan)

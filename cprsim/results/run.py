@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from cprsim.results.pipeline import Outcome
 
 
-JOB = "job.json"
+JOB_FILE = "job.json"
 TABLES = ("replications", "losses", "timeline")
 
 
@@ -200,7 +200,7 @@ def write_result(
             timeline=timeline_rows(logs, outcome.cluster),
             **more,
         )
-        write_record(folder / JOB, result)
+        write_record(folder / JOB_FILE, result)
         for name in TABLES:
             write_parquet(getattr(result, name), folder / f"{name}.parquet")
         write_csv(result.summary, folder / "summary.csv")
@@ -257,7 +257,9 @@ def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
     """`load_result` without the check of the manifest. Raises ResultError."""
     with readable(folder, "a result"):
         tables = {name: read_table(folder / f"{name}.parquet") for name in TABLES}
-    return read_record(Result, folder / JOB, "a result", path=folder, manifest=manifest, **tables)
+    return read_record(
+        Result, folder / JOB_FILE, "a result", path=folder, manifest=manifest, **tables
+    )
 
 
 # --------------------------------------------------------------------------- what to look at
@@ -290,7 +292,7 @@ def worth_seeing(result: Result) -> dict[str, int]:
 # ------------------------------------------------------------------- warnings of unexpected costs
 
 
-WRITTEN = 0.01  # relative: by so much a save may be shorter than its writing, for rounding
+TOO_SHORT = 0.01  # relative: by so much a save may be shorter than its writing, for rounding
 MOST_ON_A_NODE = 2.5e12  # bytes: more than the GPUs of a node hold
 
 
@@ -315,7 +317,7 @@ def _more_than_a_node_holds(section: ClusterSection) -> Iterator[str]:
 
 def _shorter_than_its_writing(experiment: Experiment) -> Iterator[str]:
     job, write_h = experiment.facts, experiment.facts.write_h or 0.0
-    if job.save_background is None and job.stall_h < (1 - WRITTEN) * write_h:
+    if job.save_background is None and job.stall_h < (1 - TOO_SHORT) * write_h:
         yield (
             f"`costs.save` is {hours(job.stall_h)}, and the storage takes {hours(write_h)} to "
             "write the state. Write {stall: ..., background: transfer} for a save that is "

@@ -35,7 +35,7 @@ N_REPLICATIONS = 200  # of each value
 MOST_CONTENDERS = 6  # options that are tried at other values
 # An assumed number is tried at a third and at three times: published failure rates of clusters that
 # are alike differ by nearly as much (`failures/presets.py`).
-TIMES = 3.0
+TIMES_ASSUMED = 3.0
 
 Changes = Mapping[str, Plain]  # values by key of a scenario
 CostsOf = Callable[[Sequence[Changes]], Mapping[str, Floats]]
@@ -275,7 +275,7 @@ def _other_values(loaded: LoadedScenario, key: str) -> Iterator[tuple[str, str, 
             yield str(value), WITHOUT, {section: cast(Plain, kept)}
         return
     unknown = (loaded.scenario.unknown or {}).get(key)
-    ends = [times(value, 1 / TIMES), times(value, TIMES)]
+    ends = [times(value, 1 / TIMES_ASSUMED), times(value, TIMES_ASSUMED)]
     for tried in ends if unknown is None else [unknown.low, unknown.high]:
         if tried != value:
             yield str(value), str(tried), {key: tried}

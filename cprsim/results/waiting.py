@@ -14,9 +14,9 @@ from cprsim.results.pipeline import simulate
 from cprsim.results.rows import replication_rows
 from cprsim.scenario.assemble import Experiment
 
-SHOWN = 0.1  # of an overhead: from there on waits are shown
+WAITS_FROM = 0.1  # of an overhead: from there on waits are shown
 WAITING = "waiting, %"  # their column
-MOST_REPLICATIONS = 1000  # of each number of spares
+REPLICATIONS_PER_SPARES = 1000  # of each number of spares
 MORE_SPARES = (*range(1, 5), *(n * 2**power for power in range(1, 12) for n in (3, 4)))
 
 
@@ -28,7 +28,7 @@ class Waits(NamedTuple):
 
     @property
     def is_shown(self) -> bool:
-        return self.waiting > SHOWN * self.overhead.mean
+        return self.waiting > WAITS_FROM * self.overhead.mean
 
 
 WithSpares = Callable[[Sequence[str], int], Mapping[str, Waits]]
@@ -43,7 +43,7 @@ def waits_of(summary: Mapping[str, Estimate]) -> Waits:
 
 def with_spares(experiment: Experiment) -> WithSpares:
     """Costs of an experiment's policies by number of spares, simulated on the same failures."""
-    n = min(experiment.simulation.replications or MOST_REPLICATIONS, MOST_REPLICATIONS)
+    n = min(experiment.simulation.replications or REPLICATIONS_PER_SPARES, REPLICATIONS_PER_SPARES)
     few, cluster = experiment.simulated(replications=n), experiment.cluster
     policies = {policy.name: policy for policy in experiment.policies}
 

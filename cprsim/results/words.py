@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cprsim.job.policy import Policy
 
 PART_LABELS = {"lost": "lost work, done again", "wait": "wait for a spare"}
-ROUNDING = 1e-6  # of a value: an interval that is narrower is none
+NARROWEST = 1e-6  # of a value: an interval that is narrower is none
 
 
 def part_label(part: str) -> str:
@@ -90,7 +90,7 @@ def _decimals_of(value: float, half_width: float) -> int | None:
     One digit of the half-width, two where the first is small, as the Particle Data Group rounds
     (Review of Particle Physics, Introduction, section 5.3).
     """
-    if isnan(value) or not 0 < half_width < inf or half_width <= ROUNDING * abs(value):
+    if isnan(value) or not 0 < half_width < inf or half_width <= NARROWEST * abs(value):
         return None
     decimals = _decimals(value)
     if half_width < 10.0**-decimals:

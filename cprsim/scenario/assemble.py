@@ -310,7 +310,7 @@ def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Policy]:
         try:
             policies.append(policy_of(entry, experiment))
         except ParameterError as error:
-            key, is_written = f"recovery.{number}", entry.strategy == written.WRITTEN.name
+            key, is_written = f"recovery.{number}", entry.strategy == written.WRITTEN_POLICY.name
             if is_written and isinstance(error, PolicyError) and error.at:
                 key = ".".join((key, "options", *map(str, error.at)))
             problems += ScenarioError.at(loaded.place(key), str(error), key=key).problems

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from cprsim.files.units import SHARE, SIZE, TIME, Quantity
 from cprsim.job.legal import MOST_GENERATIONS
-from cprsim.job.model_shape import PRESETS
+from cprsim.job.model_shape import MODEL_PRESETS
 from cprsim.job.records import MAX_NODES, STATE, OverLink
 from cprsim.scenario.failures import ANY, EMB_PS, TRAINER, WORKER, RoleKey
 from cprsim.scenario.quantities import (
@@ -39,7 +39,7 @@ class TableSection(Model):
     )
 
 
-Preset = Literal["criteo-kaggle", "criteo-terabyte"]  # the names of `kernel.shape.PRESETS`
+Preset = Literal["criteo-kaggle", "criteo-terabyte"]  # the names of `MODEL_PRESETS`
 TableList = Annotated[tuple[TableSection, ...], Field(min_length=1, max_length=1_000)]
 Tables = Annotated[Preset | TableList, OneOf("text", "list")]
 
@@ -47,7 +47,7 @@ Tables = Annotated[Preset | TableList, OneOf("text", "list")]
 def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
     """Bytes of all tables together, given as a list or as the name of a preset."""
     if isinstance(tables, str):
-        return PRESETS[tables].table_bytes
+        return MODEL_PRESETS[tables].table_bytes
     return sum(table.rows * table.dimension * table.bytes_per_value for table in tables)
 
 

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 
 from cprsim.accuracy.curve_file import read_curve
 from cprsim.errors import ScenarioError, choices
-from cprsim.files import CURVES as FOLDER
-from cprsim.files import digest_of
+from cprsim.files import SHIPPED_CURVES, digest_of
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.trained_on import different_keys, kernel_block, other_files
 
 if TYPE_CHECKING:
     from cprsim.accuracy.curve import StalenessCurve
 
-KEY = "accuracy.curve"
-SOURCE = (
+CURVE_KEY = "accuracy.curve"
+CURVE_SOURCE = (
     "a staleness curve: the JSON that `cprsim measure` writes, or a CSV of your own "
     "(docs/staleness.md)"
 )
@@ -70,8 +69,8 @@ def _named_path(loaded: LoadedScenario, name: str) -> Path:
     if not name.lower().endswith(FILES):
         suggestion = choices(name, shipped_names())
         message = f"`{name}` is neither a shipped curve nor a file (.json, .csv). {suggestion}"
-        raise ScenarioError.at(loaded.place(KEY), message, KEY)
-    return loaded.input_file(name, KEY, SOURCE)
+        raise ScenarioError.at(loaded.place(CURVE_KEY), message, CURVE_KEY)
+    return loaded.input_file(name, CURVE_KEY, CURVE_SOURCE)
 
 
 def _origin(file: StalenessCurve, path: Path, is_named: bool) -> str:
@@ -108,7 +107,7 @@ def _notes(file: StalenessCurve, loaded: LoadedScenario) -> Iterator[str]:
 
 def shipped_names() -> tuple[str, ...]:
     """Names of the shipped curves, sorted."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
+    return tuple(sorted(path.stem for path in SHIPPED_CURVES.glob("*.json")))
 
 
 def fit_curves() -> tuple[StalenessCurve, ...]:
@@ -118,13 +117,13 @@ def fit_curves() -> tuple[StalenessCurve, ...]:
 
 def shipped_path(name: str) -> Path:
     """Path of a shipped curve's file, which need not exist."""
-    return FOLDER / f"{name}.json"
+    return SHIPPED_CURVES / f"{name}.json"
 
 
 def is_stand_in(loaded: LoadedScenario) -> bool:
     """Whether a shipped curve prices a scenario: it was measured on another model."""
     path = curve_path(loaded)
-    return path is not None and path.parent == FOLDER
+    return path is not None and path.parent == SHIPPED_CURVES
 
 
 @cache

@@ -16,10 +16,10 @@ from cprsim.files.units import SHARE, TIME, Quantity
 from cprsim.job.records import MAX_NODES, Clock
 from cprsim.logs.formats import names, not_taken
 from cprsim.logs.spec import (
-    COLUMNS,
+    COLUMNS_FOR_END,
+    LOG_COLUMNS,
     NODE_COLUMNS,
-    OTHERS,
-    UNITS,
+    TIME_UNITS,
     LogSpec,
 )
 from cprsim.scenario.quantities import (
@@ -182,9 +182,9 @@ class CorrelatedFailures(Model):
 # ---------------------------------------------------------------------- failures that are given
 
 
-AT_MOST = Field(min_length=1, max_length=MAX_INSTANTS)
+NUMBER_OF_INSTANTS = Field(min_length=1, max_length=MAX_INSTANTS)
 NodeNumbers = Annotated[tuple[NodeCount, ...], Field(min_length=1)]
-NumbersAtEach = Annotated[tuple[NodeNumbers, ...], AT_MOST]
+NumbersAtEach = Annotated[tuple[NodeNumbers, ...], NUMBER_OF_INSTANTS]
 Servers = Annotated[NodeNumbers | NumbersAtEach, OneOf("list", "lists")]
 
 
@@ -204,7 +204,7 @@ class InjectedFailures(Model):
         description="Failures per job, uniform over its progress, or, on the clocks uptime and "
         "wall, over a time equal to its useful hours; or give `at`.",
     )
-    at_h: Annotated[tuple[Age, ...], AT_MOST] | None = Field(
+    at_h: Annotated[tuple[Age, ...], NUMBER_OF_INSTANTS] | None = Field(
         None,
         description="Instants of the failures [time of the clock], of uptime and wall up to 100 "
         "times the useful hours; or give `count`.",
@@ -320,7 +320,7 @@ class Trace(Model):
     def spec(self) -> LogSpec:
         """How the log is read."""
         options = {option.name: getattr(self, option.name) for option in fields(LogSpec)}
-        for name in TIMES:
+        for name in TIME_OPTIONS:
             options[name] = None if options[name] is None else f"{options[name]!r} h"
         if period := options["period"]:
             ends = (period.first, period.last)
@@ -346,18 +346,18 @@ class Trace(Model):
             yield "period.to", f"{ends['to']} does not lie after `from` ({ends['from']})"
 
 
-TIMES = ("repair", "coalesce", "together")
-OWN: dict[str, Any] = {  # what a scenario writes otherwise than the command line
+TIME_OPTIONS = ("repair", "coalesce", "together")
+SCENARIO_KEYS: dict[str, Any] = {  # what a scenario writes otherwise than the command line
     "format": Literal.__getitem__(tuple(names())),
     "nodes": Annotated[Text | PositiveCount, OneOf("text", "number")],
     "period": PeriodSection,
     "columns": dict.__class_getitem__(
-        (Literal.__getitem__((*COLUMNS, *NODE_COLUMNS, *OTHERS)), Text)
+        (Literal.__getitem__((*LOG_COLUMNS, *NODE_COLUMNS, *COLUMNS_FOR_END)), Text)
     ),
     "ignore": tuple.__class_getitem__((Text, ...)),
-    "time_unit": Literal.__getitem__(UNITS),
+    "time_unit": Literal.__getitem__(TIME_UNITS),
     "system": PositiveCount,
-    **dict.fromkeys(TIMES, Time),
+    **dict.fromkeys(TIME_OPTIONS, Time),
 }
 
 if TYPE_CHECKING:
@@ -367,7 +367,7 @@ else:
         "TraceFailures", __base__=Trace, __module__=__name__, __doc__=Trace.__doc__,
         **{
             key.name: (
-                OWN.get(key.name, Text) | None,
+                SCENARIO_KEYS.get(key.name, Text) | None,
                 Field(None, description=key.metadata["help"]),
             )
             for key in fields(LogSpec)

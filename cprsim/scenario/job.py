@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 from scipy import special
 
 from cprsim.errors import ParameterError, one_line
+from cprsim.failures.limits import MOST_NODES
 from cprsim.files.units import (
     SHARE,
     THROUGHPUT,
@@ -116,8 +117,7 @@ class Simulation(Model):
 
 MOST_JOBS = 1_000_000
 MOST_KINDS = 2_000
-MOST_NODES = 10_000_000
-KINDS = 340  # of jobs, where a fleet does not say how many
+USUAL_KINDS = 340  # of jobs, where a fleet does not say how many
 Count = Annotated[int, within(1, MOST_NODES)]
 Nodes = Annotated[int, within(0, MOST_NODES)]
 Number = Annotated[float, within(1, 100_000)]
@@ -207,7 +207,7 @@ class Fleet(Model):
     )
     kinds: Annotated[int, within(1, MOST_KINDS)] | None = Field(
         None,
-        description=f"Different jobs among them, a count; default {KINDS}. Each occurs equally "
+        description=f"Different jobs among them, a count; default {USUAL_KINDS}. Each occurs equally "
         "often, with different failures each time.",
     )
     table: Text | None = Field(
@@ -241,7 +241,7 @@ class Fleet(Model):
     @property
     def n_kinds(self) -> int:
         """Different jobs, where they are drawn."""
-        return min(self.kinds or KINDS, self.jobs or KINDS)
+        return min(self.kinds or USUAL_KINDS, self.jobs or USUAL_KINDS)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Check that the number of jobs is given once."""
@@ -255,7 +255,9 @@ class Fleet(Model):
                 yield key, "goes with `jobs`: a table says it of each"
 
 
-EXAMPLE = "write LOW:HIGH:logN, LOW:HIGH:linN or a list, for example 0.25h:48h:log40 or 14 h,20 h"
+RANGE_EXAMPLE = (
+    "write LOW:HIGH:logN, LOW:HIGH:linN or a list, for example 0.25h:48h:log40 or 14 h,20 h"
+)
 MOST_POINTS = 100_000
 MOST_AXES = 8
 _RANGE = re.compile(r"(?P<low>[^:]+):(?P<high>[^:]+):\s*(?P<kind>lin|log)\s*(?P<n>\d{1,6})\s*")
@@ -306,7 +308,7 @@ def values_along(spec: str | Sequence[Scalar]) -> Values:
     if match := _RANGE.fullmatch(spec):
         return _between(spec, match["low"], match["high"], match["kind"] == "log", int(match["n"]))
     if ":" in spec:
-        raise ParameterError(f"is no range: {EXAMPLE}")
+        raise ParameterError(f"is no range: {RANGE_EXAMPLE}")
     return _listed(spec, [scalar(entry.strip()) for entry in spec.split(",")])
 
 
@@ -314,7 +316,7 @@ def _listed(spec: str | Sequence[Scalar], written: list[Scalar]) -> Values:
     if any(isinstance(value, list | dict) for value in written):
         raise ParameterError("holds a list or a section: an axis changes one value")
     if not written or any(value in (None, "") for value in written):
-        raise ParameterError(f"has an empty value: {EXAMPLE}")
+        raise ParameterError(f"has an empty value: {RANGE_EXAMPLE}")
     value, n = Counter(map(str, written)).most_common(1)[0]
     if n > 1:
         raise ParameterError(f"has `{one_line(value)}` twice")
@@ -357,7 +359,7 @@ def _key(key: str) -> str:
 
 def _read(spec: object) -> Values:
     if not isinstance(spec, Sequence):
-        raise ParameterError(f"is no range: {EXAMPLE}")
+        raise ParameterError(f"is no range: {RANGE_EXAMPLE}")
     return values_along(spec)
 
 

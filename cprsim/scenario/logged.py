@@ -33,7 +33,7 @@ from cprsim.scenario.yaml_text import Plain
 AS_IT_RAN = "as it ran"
 PATH = Path("backtest.yaml")  # what errors call a scenario that is no file
 LEAST_H = 1e-9
-N_SAVES = 500  # drawn at random; then again
+N_DRAWN_SAVES = 500  # drawn at random; then again
 
 
 def scenario_of(
@@ -139,7 +139,7 @@ def with_own_costs(
     if is_own and len(stalls_h):
         n_saves, n_draws = len(stalls_h), len(draws)
         again_h = rng.choice(stalls_h, (n_saves, n_draws))
-        saves_h = again_h[rng.integers(n_saves, size=(N_SAVES, n_draws)), np.arange(n_draws)]
+        saves_h = again_h[rng.integers(n_saves, size=(N_DRAWN_SAVES, n_draws)), np.arange(n_draws)]
         costs = replace(costs, save_stall=Listed(saves_h))
     policies = tuple(
         at_costs(policy, costs, experiment.cluster)

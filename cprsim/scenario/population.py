@@ -17,14 +17,14 @@ from cprsim.logs.files import trace_error
 from cprsim.logs.reading import FIRST_ROW, named_columns, no_row_where, read_csv
 from cprsim.scenario.failures import ANY, JobFailures
 from cprsim.scenario.job import MOST_JOBS, MOST_KINDS, Fleet
+from cprsim.scenario.prices import GB
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import Plain
 
 N_ALONE = 50  # histories of a job alone
-SOURCE = "a CSV file of yours with the jobs of the fleet"
-GB = 1e9
-COLUMNS = ("useful_h", "arrive_h", "nodes", "shard_gb", "mtbf_h", "jobs")
-OF_KIND = ("useful_h", "shard_gb", "mtbf_h", "nodes")  # the others say when, and how many
+TABLE_SOURCE = "a CSV file of yours with the jobs of the fleet"
+JOB_COLUMNS = ("useful_h", "arrive_h", "nodes", "shard_gb", "mtbf_h", "jobs")
+DIFFERING = ("useful_h", "shard_gb", "mtbf_h", "nodes")  # the others say when, and how many
 VARIED = {"useful": "useful_h", "shard_size": "shard_bytes", "mtbf": "mtbf_h", "nodes": "nodes"}
 
 
@@ -77,7 +77,7 @@ def population_of(loaded: LoadedScenario) -> Population:
 
 def table_of(loaded: LoadedScenario, table: str) -> Path:
     """The file of a fleet's jobs. Raises ScenarioError where it is not there."""
-    return loaded.input_file(table, "fleet.table", SOURCE)
+    return loaded.input_file(table, "fleet.table", TABLE_SOURCE)
 
 
 def drawn_kinds(loaded: LoadedScenario, n: int) -> tuple[JobKind, ...]:
@@ -120,7 +120,7 @@ def _read(path: Path) -> Population:
     except TraceError as error:
         raise ScenarioError(error.problems) from None
     n_jobs = table["jobs"].astype(int) if "jobs" in table else pd.Series(1, table.index)
-    of_kind = [name for name in OF_KIND if name in table]
+    of_kind = [name for name in DIFFERING if name in table]
     alike = table.groupby(of_kind, sort=False)
     similar = "round their values, so that similar jobs are alike"
     for wrong, message in (
@@ -148,11 +148,11 @@ def _numbers(path: Path) -> pd.DataFrame:
     """The columns of a table of jobs. Raises TraceError at the first line that is wrong."""
     table = read_csv(path)
     for name in map(str, table.columns):
-        if name not in COLUMNS:
+        if name not in JOB_COLUMNS:
             raise trace_error(
-                path, 1, f"is no column of jobs; there are {', '.join(COLUMNS)}", name
+                path, 1, f"is no column of jobs; there are {', '.join(JOB_COLUMNS)}", name
             )
-    table = named_columns(table, {}, path, COLUMNS, COLUMNS[1:])
+    table = named_columns(table, {}, path, JOB_COLUMNS, JOB_COLUMNS[1:])
     numbers: pd.DataFrame = table.apply(pd.to_numeric, errors="coerce")
     for name in map(str, numbers):
         least, counts = (0.0 if name == "arrive_h" else 1e-6), name in ("nodes", "jobs")

@@ -19,13 +19,14 @@ from cprsim.scenario.quantities import Model, within
 
 ANY_ROLE = "any"
 HOURS_PER_MONTH = 730.5  # 365.25 days / 12
+HOURS_PER_YEAR = 8766.0  # 365.25 days
 GB = 1e9  # bytes
 STORAGE_KEPT, STORAGE_WRITTEN, ENERGY = "storage kept", "storage written", "energy"
 ACCURACY = "accuracy"
 
 
 LABEL = r"[A-Za-z$€£¥]{1,12}"
-MOST = 10**9
+HIGHEST_PRICE = 10**9
 _PRICE = re.compile(rf"\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{{1,3}})?)\s*({LABEL})?\s*")
 
 
@@ -36,7 +37,7 @@ class Money(Decimal):
 
     def __new__(cls, written: object) -> Self:
         match = None if isinstance(written, bool) else _PRICE.fullmatch(str(written))
-        if match is None or Decimal(match[1]) > MOST:
+        if match is None or Decimal(match[1]) > HIGHEST_PRICE:
             raise ParameterError("is not a price: write for example 2.50 USD")
         money = super().__new__(cls, match[1])
         money.label = match[2] or ""

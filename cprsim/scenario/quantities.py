@@ -36,7 +36,7 @@ from cprsim.scenario.yaml_text import dotted
 
 EXPLAINED = "explained"  # type of errors whose message is complete
 NO_KIND = "no_kind"  # type of errors of a section whose key `kind` chooses what it is
-TAG = "as:"  # begins the names of a union's members in pydantic's locations
+UNION_TAG = "as:"  # begins the names of a union's members in pydantic's locations
 _UNIT = re.compile("_(bytes_per_h|per_h|bytes|fraction|h)$")
 
 
@@ -151,7 +151,7 @@ def written_key(loc: tuple[int | str, ...], data: Any) -> str:
         entries = dict(enumerate(section)) if isinstance(section, list) else section
         entries = {str(k): v for k, v in entries.items()} if isinstance(entries, dict) else {}
         is_missing = part not in entries and isinstance(section, dict) and i == len(loc) - 1
-        if part == "[key]" or part.startswith(TAG) or not (part in entries or is_missing):
+        if part == "[key]" or part.startswith(UNION_TAG) or not (part in entries or is_missing):
             continue
         key, section = dotted(key, part), entries.get(part)
     return key
@@ -211,7 +211,9 @@ class OneOf:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         members = handler(source)["choices"]
-        tagged = {f"{TAG}{form}": member for form, member in zip(self.forms, members, strict=True)}
+        tagged = {
+            f"{UNION_TAG}{form}": member for form, member in zip(self.forms, members, strict=True)
+        }
         no_kind = f"is no kind of failures. Known: {', '.join(self.forms)}"
         return core_schema.tagged_union_schema(
             tagged, self._form, custom_error_type=NO_KIND, custom_error_message=no_kind
@@ -219,11 +221,11 @@ class OneOf:
 
     def _form(self, value: Any) -> str:
         if self.words and str(value) in self.words:
-            return f"{TAG}word"
+            return f"{UNION_TAG}word"
         if not (forms := [form for form in FORMS if form in self.forms]):
             kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
-            return f"{TAG}{kind}"
-        return TAG + next((form for form in forms[:-1] if FORMS[form](value)), forms[-1])
+            return f"{UNION_TAG}{kind}"
+        return UNION_TAG + next((form for form in forms[:-1] if FORMS[form](value)), forms[-1])
 
 
 def parameters(
@@ -252,7 +254,7 @@ FixedTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", OR_DISTRIB
 Hazard = Annotated[
     float, Quantity(HAZARD, "0.00000001 failures/h", "3600 failures/h", "0.02 failures/h")
 ]
-AT_MOST = Field(min_length=1, max_length=MAX_PIECES)
+NUMBER_OF_PIECES = Field(min_length=1, max_length=MAX_PIECES)
 Shape = Annotated[float, within(*limits.SHAPE)]
 
 
@@ -387,12 +389,12 @@ class Lifetime(Model):
     )
     mtbf_95_h: Mtbf95 = None
     spread_95: Spread95 = None
-    ages_h: Annotated[tuple[Age, ...], AT_MOST] | None = Field(
+    ages_h: Annotated[tuple[Age, ...], NUMBER_OF_PIECES] | None = Field(
         None,
         description="Of piecewise: ages at which the hazard changes [time], the first of them 0 h.",
         examples=[["0 h", "12 h"]],
     )
-    hazards_per_h: Annotated[tuple[Hazard, ...], AT_MOST] | None = Field(
+    hazards_per_h: Annotated[tuple[Hazard, ...], NUMBER_OF_PIECES] | None = Field(
         None,
         description="Of piecewise: the hazard from each of the ages on [failures per time].",
         examples=[["0.1 failures/h", "0.02 failures/h"]],

@@ -27,10 +27,10 @@ OURS = "CPRSIM_"  # begins the names of the environment variables that a scenari
 N_TRIED, N_PRICED = 5, 101  # values of an unknown input: each needs a simulation, or none
 PRICES = "prices."
 UNKNOWN = "unknown"  # the section
-MARKS = "marks"  # the section
+MARKS_KEY = "marks"  # the section
 # sections with numbers that decide what failures cost
 MARKED = ("job", "cluster", "failures", "scopes", "silent", "storage", "costs", "recovery")
-EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
+SET_EXAMPLE = 'write KEY=VALUE, for example --set costs.save="90 s" or recovery.cpr.target_pls=0.05'
 EXAMPLE_AXIS = "write KEY=LOW:HIGH:logN or KEY=A,B,C, for example --over costs.save=30s:10min:log12"
 # Setting one of these takes the other ways to say the same out of the file.
 INSTEAD_OF: dict[str, tuple[str, ...]] = {
@@ -153,7 +153,7 @@ def load_scenario(
     if data.get("name") is None:
         data["name"] = name_from(path)
     if marks := _marks(data, places, marks_in(text) if has_lines else {}):
-        data[MARKS] = marks
+        data[MARKS_KEY] = marks
     loaded = _checked(data, path, places)
     unknown_values(loaded)
     return loaded
@@ -231,12 +231,12 @@ def _marks(
 
     Raises ScenarioError for a mark of a key that is not there.
     """
-    written, marks = data.get(MARKS) or {}, dict[str, Plain]()
+    written, marks = data.get(MARKS_KEY) or {}, dict[str, Plain]()
     if not isinstance(written, dict):
         return {}  # validation refuses it
     for name, mark in written.items():
         if number_at(data, name) is None:
-            key = f"{MARKS}.{name}"
+            key = f"{MARKS_KEY}.{name}"
             raise ScenarioError.at(_nearest(places, key), "there is no number at this key", key)
         marks[_spelled(data, name)] = mark
     # a list that is too long for a scenario is refused later, and would take long here
@@ -356,7 +356,7 @@ def _override(data: dict[str, Plain], overrides: Sequence[str], places: dict[str
         place = Place(alias if assignment else f"--set {one_line(key)}")
         try:
             if not equals or not key:
-                raise ScenarioError.at(Place(f"--set {one_line(override)}"), EXAMPLE)
+                raise ScenarioError.at(Place(f"--set {one_line(override)}"), SET_EXAMPLE)
             put(data, key, read_yaml(text, place.file)[0], places, place)
         except ScenarioError as error:
             problems += error.problems
@@ -391,7 +391,7 @@ def put(
     section: Any = data
     path, parts = "", key.split(".")
     if not all(parts):
-        raise ScenarioError.at(place, EXAMPLE)
+        raise ScenarioError.at(place, SET_EXAMPLE)
     while True:
         step, n_used = _step(section, parts, place)
         path, parts = dotted(path, step), parts[n_used:]

@@ -42,7 +42,7 @@ from cprsim.job.policy import (
     Tier,
 )
 from cprsim.job.records import Duration, OverLink, SmallTables, Storage, SubSaves
-from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY, STRATEGIES
+from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY_PREFIX, STRATEGIES
 from cprsim.recovery.pieces import YOUNG_H
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.cluster import OwnCosts
@@ -60,14 +60,14 @@ from cprsim.scenario.quantities import (
 from cprsim.scenario.quantities import Duration as DurationSection
 
 PLACES = {"outside": Outside(), "own": OWN}
-MOST = 4096  # entries of a list
+MOST_ENTRIES = 4096  # entries of a list
 Time = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s")]
 TimeOrSteps = Annotated[float, Quantity(TIME, "0 s", "100000 h", "10 s", in_steps=True)]
 Name = Annotated[str, Field(strict=True, max_length=60)]
 
 
 def _list(kind: Any, least: int = 0) -> Any:
-    return Annotated[tuple[kind, ...], Field(min_length=least, max_length=MOST)]
+    return Annotated[tuple[kind, ...], Field(min_length=least, max_length=MOST_ENTRIES)]
 
 
 def _or_word(time: Any, words: Mapping[str, float]) -> Any:
@@ -132,7 +132,7 @@ STAGE_ALONE = BeforeValidator(
 )
 WRITTEN_AS[tuple[Stage, ...]] = _list(Annotated[STAGE, STAGE_ALONE])
 
-KINDS: dict[Any, Any] = {  # of options, and types of records
+TYPE_OF_OPTION: dict[Any, Any] = {  # of options, and types of records
     "time": TimeOrSteps,
     "size": Annotated[float, Quantity(SIZE, "0 B", "1000 PB", "50 GB")],
     "bandwidth": Bandwidth,
@@ -158,7 +158,7 @@ def options_model(*systems: str) -> type[Model]:
     meanings: dict[str, dict[str, list[str]]] = {}  # by option and by what it means: the systems
     for system in systems:
         for key, option in SYSTEMS[system].options.items():
-            kinds.setdefault(key, {})[option.kind] = KINDS[option.kind]
+            kinds.setdefault(key, {})[option.kind] = TYPE_OF_OPTION[option.kind]
             meanings.setdefault(key, {}).setdefault(option.meaning, []).append(system)
     entries: dict[str, Any] = {}
     for key, of in kinds.items():
@@ -195,7 +195,7 @@ SystemOptions = Annotated[
 ]
 
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
+ENTRY_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+=-]{0,59}$"
 NEEDS_TARGET = ("cpr", "cpr-undivided")  # the interval rules that start from a target PLS
 OR_RULE = f", or a rule: {', '.join(INTERVAL_RULES)}"
 SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
@@ -253,7 +253,7 @@ class RecoverySection(Model):
     name: str = Field(
         default_factory=lambda others: others["strategy"],
         strict=True,
-        pattern=NAME,
+        pattern=ENTRY_NAME,
         description="Name in the tables; default the strategy. Needed to compare a strategy "
         "with itself at other settings.",
     )
@@ -302,7 +302,7 @@ class RecoverySection(Model):
             return None
         cut = self.sub_saves or SubSavesSection()
         return SubSaves(
-            self.strategy.removeprefix(PRIORITY),
+            self.strategy.removeprefix(PRIORITY_PREFIX),
             fraction=cut.fraction,
             extra_h=cut.selection_h + cut.latency_h,
             n_large_tables=cut.large_tables,

@@ -124,7 +124,7 @@ class Scenario(Model):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield contradictions between sections."""
-        for rule in RULES:
+        for rule in CHECKS:
             yield from rule(self)
 
     @property
@@ -342,4 +342,4 @@ def _of_silent(scenario: Scenario) -> Found:
             yield f"scopes.{i}.name", message
 
 
-RULES = _of_failures, _of_cluster, _of_costs, _of_recovery, _of_sync, _of_scopes, _of_silent
+CHECKS = _of_failures, _of_cluster, _of_costs, _of_recovery, _of_sync, _of_scopes, _of_silent

@@ -38,7 +38,7 @@ from cprsim.simulation.state import N_OF_LOSS, arrays_of
 from cprsim.simulation.strikes import ScopedBlock, ScopedFailures, ScopeShares
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
-FIRST_DRAWS = 32  # of each cost that varies, in each replication
+FIRST_DRAWS_OF_REPLICATION = 32  # of each cost that varies, in each replication
 FIRST_RECOVERIES = 16  # that there is room for at first
 
 # --------------------------------------------------------------------------- a block
@@ -124,7 +124,7 @@ def _compiled(
 ) -> Iterator[Floats]:
     """Run replications, rerun those that need more draws or room, and yield their losses."""
     strikes = failures.strikes(1)
-    n_draws, n_recoveries = FIRST_DRAWS, FIRST_RECOVERIES
+    n_draws, n_recoveries = FIRST_DRAWS_OF_REPLICATION, FIRST_RECOVERIES
     n_losses = (len(rows) + 2 * job.cluster.n_nodes) * (len(out.losses) > 0)
     while len(rows):
         drawn = draws.first(n_draws)

@@ -31,13 +31,13 @@ from cprsim.simulation.log import LogLines
 from cprsim.simulation.nodes import Ask, FreeNodes
 from cprsim.simulation.recoveries import return_nodes
 from cprsim.simulation.saves import wanted
-from cprsim.simulation.spec import FINISHED, GOING, NEAR, NONE, spec_of
+from cprsim.simulation.spec import FINISHED, GOING, NONE, SAME_INSTANT, spec_of
 from cprsim.simulation.state import N_OF_LOSS, Drawn, no_recovery, sim_of
 from cprsim.simulation.step import FailedSlots, advance, complete, end, fail, next_event, start
 from cprsim.simulation.storage import ALL_ALONE, SharedSaves, SharedStorage, Transfers
 from cprsim.simulation.strikes import ScopedFailures, known_from
 
-FIRST_DRAWS = 64  # that a block has of each cost
+FIRST_DRAWS_OF_BLOCK = 64  # that a block has of each cost
 
 # --------------------------------------------------------------------------- what jobs share
 
@@ -109,7 +109,7 @@ class BlockOfJobs:
         self.shared_saves = shared_saves
         self.spec, _ = spec_of(job)
         self.losses: Floats = np.zeros((2 * self.spec.n_slots, N_OF_LOSS))  # of one failure
-        self.draw(FIRST_DRAWS)
+        self.draw(FIRST_DRAWS_OF_BLOCK)
         self.fail(1)
 
     def draw(self, n: int) -> None:
@@ -203,7 +203,7 @@ class RunningJob:
                 self.log.name_activity(job)
             may_skip = self.skips and not self.asks and not self.transfers.flows
             if not may_skip or not skip_cycles(self.sim, event, fails_at_h):
-                near_h = NEAR * self.sim.spec.useful_h
+                near_h = SAME_INSTANT * self.sim.spec.useful_h
                 self.fails_next = event.fails_h < event.at_h - near_h  # else it comes last
                 self.to_h = max(job.now_h, event.fails_h) if self.fails_next else event.at_h
                 return
@@ -223,7 +223,7 @@ class RunningJob:
             self.find_failure(self.chunk, n + 1)
         else:
             complete(sim, self.event)
-            until_h = job.now_h + NEAR * sim.spec.useful_h
+            until_h = job.now_h + SAME_INSTANT * sim.spec.useful_h
             nobody = block.strikes.slot[:0], block.strikes.repair_h[:0]
             if job.stops_at_h <= until_h:
                 self.look_ahead()

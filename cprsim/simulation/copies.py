@@ -22,8 +22,8 @@ from cprsim.simulation.spec import (
 )
 from cprsim.simulation.state import N_LEVELS, Sim
 
-WITHOUT = 2**62  # order of wiping: this slot is without that level
-LIVE = WITHOUT - 1  # order of writing of what is always current
+NEVER_WRITTEN = 2**62  # order of wiping: this slot is without that level
+LIVE = NEVER_WRITTEN - 1  # order of writing of what is always current
 
 
 # --------------------------------------------------------------------------- commits and wipes
@@ -93,7 +93,7 @@ def wipe(sim: Sim, slot: int, level: int) -> None:
         slots[job.n_recent].recent = slot
         job.n_recent += 1
     for below in range(level + 1):
-        slots[slot].wiped[below] = WITHOUT
+        slots[slot].wiped[below] = NEVER_WRITTEN
 
 
 def come_back(sim: Sim, slot: int) -> None:
@@ -102,7 +102,7 @@ def come_back(sim: Sim, slot: int) -> None:
     job.latest += 1
     slots[slot].left = False
     for level in range(N_LEVELS):
-        if slots[slot].wiped[level] == WITHOUT:
+        if slots[slot].wiped[level] == NEVER_WRITTEN:
             slots[slot].wiped[level] = job.latest
 
 

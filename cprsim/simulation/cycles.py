@@ -21,9 +21,9 @@ from cprsim.simulation.spec import (
     GOING,
     LOAD,
     MOST_SOURCES,
-    NEAR,
     NONE,
     PROGRESS,
+    SAME_INSTANT,
     UPTIME,
     WALL,
     Spec,
@@ -345,7 +345,7 @@ def leap(sim: Sim, strikes: ScopedStrikes, chunk: int, failure: int) -> tuple[in
         blocked_h = recovery_of(sim, rule, strikes.scope[failure], n_loads, False)
         next_chunk, next_failure = known_from(strikes, sim.row, chunk, failure + 1)
         next_h = strikes.until_h if next_failure == NONE else strikes.at_h[next_failure]
-        near_h = 2.0 * NEAR * spec.useful_h
+        near_h = 2.0 * SAME_INSTANT * spec.useful_h
         strikes_it = spec.clock == WALL and next_h < now_h + blocked_h + near_h
         if strikes_it or now_h + blocked_h > spec.end_h - near_h:
             break
@@ -387,7 +387,7 @@ def stretch(
     number : of the save that is due next
     """
     spec, job, by_work = sim.spec, sim.job, sim.spec.clock == PROGRESS
-    near_h = 2.0 * NEAR * spec.useful_h
+    near_h = 2.0 * SAME_INSTANT * spec.useful_h
     left_h, held_h = at_h - now_h, plain.stall_h  # hours of work and saves, or of progress
     if spec.clock == UPTIME:
         left_h += job.blocked_h

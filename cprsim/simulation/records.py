@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 R = TypeVar("R")
-KINDS: dict[type, str] = {float: "f8", int: "i8", bool: "?"}
-FIELDS: dict[type, dict[str, tuple[type, tuple[int, ...]]]] = {}  # of the records so far
+DTYPES: dict[type, str] = {float: "f8", int: "i8", bool: "?"}
+RECORD_FIELDS: dict[type, dict[str, tuple[type, tuple[int, ...]]]] = {}  # of the records so far
 
 
 @dataclass_transform(eq_default=False)
@@ -34,10 +34,12 @@ def record(kind: type[R]) -> type[R]:
 
 def fields_of(kind: type) -> dict[str, tuple[type, tuple[int, ...]]]:
     """Each field's kind, and the shape of a list."""
-    if kind not in FIELDS:
+    if kind not in RECORD_FIELDS:
         hints = get_type_hints(kind, include_extras=True)
-        FIELDS[kind] = {field.name: _kind_and_shape(hints[field.name]) for field in fields(kind)}
-    return FIELDS[kind]
+        RECORD_FIELDS[kind] = {
+            field.name: _kind_and_shape(hints[field.name]) for field in fields(kind)
+        }
+    return RECORD_FIELDS[kind]
 
 
 def _kind_and_shape(hint: Any) -> tuple[type, tuple[int, ...]]:
@@ -52,7 +54,7 @@ def _kind_and_shape(hint: Any) -> tuple[type, tuple[int, ...]]:
 def dtype_of(kind: type) -> np.dtype[Any]:
     """What numpy calls a record of this kind."""
     columns = [
-        (name, KINDS.get(of) or dtype_of(of), shape)
+        (name, DTYPES.get(of) or dtype_of(of), shape)
         for name, (of, shape) in fields_of(kind).items()
     ]
     return np.dtype(columns, align=True)
@@ -68,9 +70,9 @@ def as_record(value: Any) -> NDArray[Any]:
 def _write(value: Any, into: Any) -> None:
     for name, (of, shape) in fields_of(type(value)).items():
         held = getattr(value, name)
-        if of in KINDS and shape:
+        if of in DTYPES and shape:
             into[name][: len(held)] = held
-        elif of in KINDS:
+        elif of in DTYPES:
             into[name] = held
         else:
             for one, place in zip(held, into[name], strict=False):
@@ -88,4 +90,4 @@ def zeros(kind: type[R], lengths: Mapping[str, tuple[int, ...]]) -> R:
 def _zero(of: type, shape: tuple[int, ...], lengths: Mapping[str, tuple[int, ...]]) -> Any:
     if shape:
         return [_zero(of, shape[1:], lengths) for _ in range(shape[0])]
-    return of() if of in KINDS else zeros(of, lengths)
+    return of() if of in DTYPES else zeros(of, lengths)

@@ -12,9 +12,9 @@ from cprsim.simulation.cycles import leap, skip_cycles
 from cprsim.simulation.saves import wanted
 from cprsim.simulation.spec import (
     GOING,
-    NEAR,
     NONE,
     OF_JOB,
+    SAME_INSTANT,
     STOPPED,
     WANTS_FAILURES,
     WANTS_MORE,
@@ -72,7 +72,7 @@ def run(arrays: Arrays, drawn: Drawn, strikes: ScopedStrikes, rows: Ints, out: R
     `WANTS_FAILURES` or `WANTS_MORE`, and has to be run again.
     """
     spec, job = arrays.spec[0], arrays.job[0]
-    near_h = NEAR * spec.useful_h
+    near_h = SAME_INSTANT * spec.useful_h
     job.n_losses = 0
     for row in rows:
         sim = Sim(spec, job, arrays.slots, arrays.recoveries, drawn, row, out.losses, None)

@@ -51,7 +51,9 @@ STOPPING = -2  # in place of a capture: the job waits for the save before a stop
 # What has become of a replication. WANTS_MORE: it needs more draws or room, and runs again
 GOING, FINISHED, STOPPED, WANTS_FAILURES, WANTS_MORE = range(5)
 
-NEAR = 1e-11  # of the job: instants nearer than that are one, as they may differ by rounding
+SAME_INSTANT = (
+    1e-11  # of the job: instants nearer than that are one, as they may differ by rounding
+)
 OF_JOB = 4  # columns of hours before those of the parts: wall, useful, and stale in two ways
 
 # Members of the records, by number

@@ -250,12 +250,12 @@ def job_of(spec: Spec) -> JobState:
     return zeros(JobState, lengths)
 
 
-NOTHING = np.zeros((0, 0, 0))
-NO_DRAWS = Drawn(NOTHING, NOTHING, np.zeros((0, 0), dtype=np.int64))
+NO_LOSSES = np.zeros((0, 0, 0))
+NO_DRAWS = Drawn(NO_LOSSES, NO_LOSSES, np.zeros((0, 0), dtype=np.int64))
 
 
 def sim_of(
-    job: SimulatedJob, drawn: Drawn = NO_DRAWS, row: int = 0, losses: Floats = NOTHING,
+    job: SimulatedJob, drawn: Drawn = NO_DRAWS, row: int = 0, losses: Floats = NO_LOSSES,
     log: Notes | None = None,
 ) -> Sim:  # fmt: skip
     """A replication of a job, for Python."""

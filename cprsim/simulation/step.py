@@ -66,9 +66,9 @@ from cprsim.simulation.spec import (
     ALL,
     FINISHED,
     GOING,
-    NEAR,
     NONE,
     PLANNED,
+    SAME_INSTANT,
     SHARDS,
     STOPPED,
     STOPPING,
@@ -99,7 +99,7 @@ class FailedSlots(NamedTuple):
     repair_h: Floats  # of each slot's node
 
 
-OVER = Next(inf, inf, inf, 0.0, inf, inf)
+NOTHING_NEXT = Next(inf, inf, inf, 0.0, inf, inf)
 
 # --------------------------------------------------------------------------- from start to end
 
@@ -146,10 +146,10 @@ def next_event(sim: Sim, fails_at_h: float) -> Next:
         blocked = job.blocked_by != NONE
         works = not blocked and works_on(sim)
         if job.status != GOING:
-            return OVER
+            return NOTHING_NEXT
         if job.now_h >= spec.end_h:
             job.status = FINISHED if spec.end_is_planned and job.progress_h > 0.0 else STOPPED
-            return OVER
+            return NOTHING_NEXT
         behind = job.progress_h < job.frontier_h
         per_h = rate(spec, job.speed, job.replay_speed, behind) if works else 0.0
         if not works or per_h > 0.0 or not takes_in(sim):
@@ -185,7 +185,7 @@ def works_on(sim: Sim) -> bool:
     spec, job = sim.spec, sim.job
     if job.stalled_by != NONE or job.waits_for != NONE:
         return False
-    if others_at_h(sim) <= job.now_h + NEAR * spec.useful_h:  # nodes have come at this instant
+    if others_at_h(sim) <= job.now_h + SAME_INSTANT * spec.useful_h:  # nodes come at this instant
         return False
     if is_due(spec, next_due(sim), job.progress_h):
         begin_saves(sim)
@@ -195,7 +195,7 @@ def works_on(sim: Sim) -> bool:
         return True
     wait_for_last(sim)
     if job.waits_for == NONE:
-        commit_all_due(sim, job.now_h + NEAR * spec.useful_h)
+        commit_all_due(sim, job.now_h + SAME_INSTANT * spec.useful_h)
         job.status = FINISHED
     return False
 
@@ -261,7 +261,7 @@ def book_work(sim: Sim, before_h: float, passed_h: float) -> None:
 def complete(sim: Sim, event: Next) -> None:
     """End what ends at this instant, but for rounding: saves, then repairs, then stages."""
     spec, job = sim.spec, sim.job
-    until_h = job.now_h + NEAR * spec.useful_h
+    until_h = job.now_h + SAME_INSTANT * spec.useful_h
     if event.commits_h <= until_h:
         commit_all_due(sim, until_h)
     if job.stalled_by != NONE and job.stall_ends_at_h <= until_h:
@@ -348,8 +348,8 @@ def fail(sim: Sim, failure: FailedSlots) -> None:
             job.noticed_at_h = job.stage_ends_at_h
         note_failed(sim, failure)
         return
-    if job.next_return_h <= job.now_h + NEAR * spec.useful_h:
-        return_nodes(sim, job.now_h + NEAR * spec.useful_h)
+    if job.next_return_h <= job.now_h + SAME_INSTANT * spec.useful_h:
+        return_nodes(sim, job.now_h + SAME_INSTANT * spec.useful_h)
     if failure.scope == NOTICE:
         for capture in range(spec.n_captures):
             if spec.captures[capture].on_notice:

@@ -13,7 +13,7 @@ from cprsim.simulation.recoveries import rate_of_each
 from cprsim.simulation.spec import NONE
 from cprsim.simulation.state import Sim
 
-ROUNDING = 1e-12  # of a rate
+RATE_ROUNDING = 1e-12  # of a rate
 Place = tuple[float, int, "Flow"]  # in a sorted list
 
 
@@ -154,7 +154,7 @@ class SharedStorage:
         while self.slowed:
             self.level_bytes_per_h = (self.bytes_per_h - self.capped_bytes_per_h) / self.n_slowed
             low = self.slowed[0][2]
-            if low.bytes_per_h > self.level_bytes_per_h * (1.0 + ROUNDING):
+            if low.bytes_per_h > self.level_bytes_per_h * (1.0 + RATE_ROUNDING):
                 break
             self.moves(low, capped=True)
         if not self.changed.triggered:
@@ -169,7 +169,7 @@ class SharedStorage:
         """Whether flows with their cap would have less at the level."""
         left = self.bytes_per_h - self.capped_bytes_per_h + high.n * high.bytes_per_h
         level = left / (self.n_slowed + high.n)
-        return high.bytes_per_h > level * (1.0 + 2.0 * ROUNDING)
+        return high.bytes_per_h > level * (1.0 + 2.0 * RATE_ROUNDING)
 
 
 # --------------------------------------------------------------------------- a job's transfers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cprsim.errors import ClickError, Place, ScenarioError
-from cprsim.job.model_shape import PRESETS, ModelShape
+from cprsim.job.model_shape import MODEL_PRESETS, ModelShape
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.training.kernel.clicks.criteo import read_log
@@ -17,7 +17,7 @@ from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
 
 LEAST_TRAINED = 100  # clicks
-SOURCE = (
+CLICKS_SOURCE = (
     "a click log in Criteo's format, such as the train.txt of the Display Advertising Challenge "
     "(Criteo Labs, 2014); `clicks: generated` needs none"
 )
@@ -72,7 +72,7 @@ def proxy_model(loaded: LoadedScenario) -> ProxyModel:
     if isinstance(section.clicks, ClickFile):
         train, test, n_skipped = _logged(loaded, section, section.clicks)
     else:
-        tables = PRESETS[section.tables].tables.capped(section.most_rows)
+        tables = MODEL_PRESETS[section.tables].tables.capped(section.most_rows)
         generated = generate(tables, section.samples, section.seed)
         train, test = split(generated.clicks)
         teacher = generated.teacher_on(slice(n_train(section.samples), None))
@@ -93,7 +93,7 @@ def proxy_model(loaded: LoadedScenario) -> ProxyModel:
 
 def _logged(loaded: LoadedScenario, section: Kernel, log: ClickFile) -> tuple[Clicks, Clicks, int]:
     """Clicks of a log to train and to test on, and the number of its bad lines."""
-    path = loaded.input_file(log.file, "kernel.clicks.file", SOURCE)
+    path = loaded.input_file(log.file, "kernel.clicks.file", CLICKS_SOURCE)
     raw, n_skipped = read_log(path, section.samples, log.skip_bad)
     at = n_train(len(raw))
     if at < LEAST_TRAINED:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import cprsim
-from cprsim.failures.sources import MEMORY
+from cprsim.failures.sources import MEMORY_KEY
 from cprsim.results.folder import damage
 from tests.making import PATIENCE_S, PROGRAM, WITHOUT_FIGURES
 
@@ -169,7 +169,7 @@ def test_where_the_memory_runs_out_one_line_says_what_to_ask_for(
     tmp_path, monkeypatch, code, overrides
 ) -> None:
     """In a process that may take 100 MB beside what it is made of, and does not know it."""
-    monkeypatch.setenv(MEMORY, "40 GB")
+    monkeypatch.setenv(MEMORY_KEY, "40 GB")
     sets = (word for key in ["recovery=[full]", *overrides] for word in ("--set", key))
     done = ended(code, *RUN, *sets)
     assert done.returncode == 2, done.stderr

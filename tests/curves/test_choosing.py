@@ -25,7 +25,7 @@ LINE = Response.linear("partial", Metric.AUC, (0.02, 0.002), 0.1)
 @pytest.fixture
 def load(tmp_path, monkeypatch):
     """Load the scenario with more lines at its end; no curve is shipped but those of the test."""
-    monkeypatch.setattr(choosing, "FOLDER", tmp_path / "shipped")
+    monkeypatch.setattr(choosing, "SHIPPED_CURVES", tmp_path / "shipped")
     choosing.shipped.cache_clear()
     (tmp_path / "mine.csv").write_text(CSV)
     path = tmp_path / "small.yaml"

@@ -10,7 +10,7 @@ import pytest
 
 from cprsim.errors import BudgetError, ParameterError
 from cprsim.failures.block import BlockFailures
-from cprsim.failures.sources import MEMORY, how_to_raise, memory_bytes
+from cprsim.failures.sources import MEMORY_KEY, how_to_raise, memory_bytes
 from cprsim.results import pipeline
 from tests.making import Make, maker
 from tests.simulators import columns_of
@@ -36,14 +36,14 @@ def make(tmp_path: Path) -> Make:
 
 
 def test_the_budget_is_a_gigabyte_or_what_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(MEMORY, raising=False)
+    monkeypatch.delenv(MEMORY_KEY, raising=False)
     assert memory_bytes() == 1e9
-    monkeypatch.setenv(MEMORY, "4 GiB")
+    monkeypatch.setenv(MEMORY_KEY, "4 GiB")
     assert memory_bytes() == 4 * 2**30
-    assert f"4 GiB; {MEMORY}=" in how_to_raise()
+    assert f"4 GiB; {MEMORY_KEY}=" in how_to_raise()
     for text in ("", "4", "-1 GB", "0 GB", "4 h", "nan GB"):
-        monkeypatch.setenv(MEMORY, text)
-        with pytest.raises(ParameterError, match=f"{MEMORY}={text}: "):
+        monkeypatch.setenv(MEMORY_KEY, text)
+        with pytest.raises(ParameterError, match=f"{MEMORY_KEY}={text}: "):
             memory_bytes()
 
 
@@ -74,7 +74,7 @@ def test_what_does_not_fit_at_once_is_done_in_parts_with_the_same_rows(
     experiment = make(f"failures.mtbf={mtbf}").simulated(replications=30)
     whole = pipeline.simulate(experiment)
     assert not at_once
-    monkeypatch.setenv(MEMORY, memory)
+    monkeypatch.setenv(MEMORY_KEY, memory)
     monkeypatch.setattr(pipeline, "ROWS_SHARE", np.inf)
     assert_same_rows(pipeline.simulate(experiment), whole)
     assert 1 <= min(at_once) < 10
@@ -85,8 +85,8 @@ def test_more_results_than_there_is_room_for_are_refused_with_what_would_fit(
 ) -> None:
     with pytest.raises(BudgetError, match=r"10,000,000 replications.*--replications \d+ would"):
         pipeline.simulate(make("simulation.replications=10000000"))  # before any is simulated
-    monkeypatch.setenv(MEMORY, "3 MB")
-    monkeypatch.setattr("cprsim.failures.sources.MOST_REPLICATIONS", 100)  # of a block
+    monkeypatch.setenv(MEMORY_KEY, "3 MB")
+    monkeypatch.setattr("cprsim.failures.sources.MOST_DRAWN", 100)  # of a block
     many = make("simulation.replications=1500")
     with pytest.raises(BudgetError, match=r"--replications \d+ would fit") as refused:
         pipeline.simulate(many)  # for its lost shards
@@ -100,8 +100,8 @@ def test_the_events_of_one_replication_are_bounded(
 ) -> None:
     frequent = make("failures.mtbf=5 min", "costs.save=5 s")
     assert pipeline.replay(frequent, 3)
-    monkeypatch.setattr("cprsim.failures.sources.MOST_REPLICATIONS", 10)  # of a block
-    monkeypatch.setenv(MEMORY, "3.4 MB")
+    monkeypatch.setattr("cprsim.failures.sources.MOST_DRAWN", 10)  # of a block
+    monkeypatch.setenv(MEMORY_KEY, "3.4 MB")
     with pytest.raises(BudgetError, match=r"events of one replication.*would fit"):
         pipeline.replay(frequent, 3)
 

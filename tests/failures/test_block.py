@@ -20,7 +20,7 @@ from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.frailty import Shocks
 from cprsim.failures.injected import Injected
 from cprsim.failures.several import SeveralSources
-from cprsim.failures.sources import MEMORY, MOST_REPLICATIONS, FailureSource
+from cprsim.failures.sources import MEMORY_KEY, MOST_DRAWN, FailureSource
 from cprsim.job.distributions import Exponential, Gamma, Weibull
 from cprsim.job.records import Cluster
 
@@ -29,7 +29,7 @@ NODES = NodeClocks({"trainer": Weibull.from_mean(30.0, 0.7), "emb_ps": Exponenti
 SOURCES = {"job": TOGETHER, "several": SeveralSources((("", TOGETHER), ("nodes", NODES)))}
 
 
-@pytest.mark.parametrize("most", [1, 7, FIRST_REPLICATIONS, 5000, MOST_REPLICATIONS])
+@pytest.mark.parametrize("most", [1, 7, FIRST_REPLICATIONS, 5000, MOST_DRAWN])
 def test_blocks_follow_each_other_and_each_replication_is_in_one(most: int) -> None:
     blocks = [replications_of(most, number) for number in range(4)]
     assert len(blocks[0]) == min(most, FIRST_REPLICATIONS)
@@ -87,12 +87,12 @@ def test_fewer_replications_fit_where_more_do_not(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cprsim.failures.block.FIRST_REPLICATIONS", 20)
-    monkeypatch.setenv(MEMORY, "2 MB")
+    monkeypatch.setenv(MEMORY_KEY, "2 MB")
     source = JobClock(Exponential(1.0), range(8))
-    with pytest.raises(TooManyReplicationsError, match=f"MTBF .* times as long.*{MEMORY}"):
+    with pytest.raises(TooManyReplicationsError, match=f"MTBF .* times as long.*{MEMORY_KEY}"):
         BlockFailures(source, cluster, 3, 0, 50.0).strikes(13)
     few = BlockFailures(source, cluster, 3, 0, 50.0, range(2)).strikes(13)
-    monkeypatch.delenv(MEMORY)
+    monkeypatch.delenv(MEMORY_KEY)
     whole = BlockFailures(source, cluster, 3, 0, 50.0).strikes(13)
     assert np.ptp(few.first[12, [1, 2]]) == np.ptp(whole.first[12, [1, 2]])
 

@@ -16,7 +16,7 @@ from cprsim.failures.frailty import GammaFrailty, Lemons, Shocks
 from cprsim.failures.injected import Injected
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import (
-    MOST_REPLICATIONS,
+    MOST_DRAWN,
     FailureSource,
     Start,
     replications_for,
@@ -100,17 +100,17 @@ def test_blocks_and_seeds_differ(source: FailureSource, cluster: Cluster) -> Non
 
 @EVERY
 def test_replications_of_a_block_are_bounded(source: FailureSource, cluster: Cluster) -> None:
-    assert source.block_replications(cluster, 50.0) == MOST_REPLICATIONS
+    assert source.block_replications(cluster, 50.0) == MOST_DRAWN
     # beyond progress of the job nothing is injected, however long it lasts
     if not isinstance(source, Injected):
-        assert 1 <= source.block_replications(cluster, 5e5) < MOST_REPLICATIONS
+        assert 1 <= source.block_replications(cluster, 5e5) < MOST_DRAWN
 
 
 def test_bounds_of_a_block(cluster: Cluster) -> None:
     bounds = [replications_for(*n) for n in ((0.0,), (1e4,), (1.0, 1e5), (1e9,))]
-    assert bounds == [MOST_REPLICATIONS, 100, 10, 1]
+    assert bounds == [MOST_DRAWN, 100, 10, 1]
     watched = CorrelatedNodes(Weibull(0.7, 100.0), start=Start.FRESH, watched_h=1e6)
-    assert watched.block_replications(cluster, 50.0) < MOST_REPLICATIONS  # for what was before
+    assert watched.block_replications(cluster, 50.0) < MOST_DRAWN  # for what was before
 
 
 PAIRS = Injected(50.0, range(8), together=2, count=3)

@@ -20,7 +20,7 @@ from cprsim.logs.fit.families import (
     SearchFamily,
     fit,
 )
-from cprsim.logs.fit.goodness import P_REJECTED, distances, rank, resampled, survival_curve
+from cprsim.logs.fit.goodness import P_OF_REJECTED_FIT, distances, rank, resampled, survival_curve
 from cprsim.logs.fit.lifetimes import FirstUptime, lifetimes_of, uptimes
 from cprsim.logs.fit.likelihood import NotConvergedError
 from tests.fitting.logs import outages
@@ -118,7 +118,7 @@ def test_the_true_family_is_kept_and_a_wrong_one_refused() -> None:
     assert (best.family, refused.family) == ("lognormal", "exponential")
     assert best.p_value > 0.05
     assert refused.p_value == pytest.approx(1 / 102)
-    assert refused.p_value < P_REJECTED
+    assert refused.p_value < P_OF_REJECTED_FIT
     assert not ranking.none_fits
     ranking = rank(lifetimes_of(drawn_h), n_bootstrap=0)
     assert ranking.best.family == "lognormal"

@@ -14,7 +14,7 @@ from cprsim.training.kernel.playing import Course, LossCurve
 from cprsim.training.kernel.saving import Saver
 from cprsim.training.kernel.schedule import of_log
 from cprsim.training.kernel.shards import Shards
-from cprsim.training.kernel.trackers import TRACKERS
+from cprsim.training.kernel.trackers import TRACKER_CLASSES
 from tests.simulators import FULL, failures, job_of, logged
 from tests.simulators import PARTIAL as PARTIALLY
 
@@ -80,7 +80,7 @@ PARTIAL = log_of(
 )
 
 
-@pytest.mark.parametrize("tracker", [None, *TRACKERS])
+@pytest.mark.parametrize("tracker", [None, *TRACKER_CLASSES])
 def test_a_log_is_replayed_event_by_event(new_run, tracker):
     how = tracker and SubSaves(tracker, 0.5, n_large_tables=3)
     replayed, by_hand = new_run(how), new_run(how)
@@ -156,7 +156,7 @@ def test_full_recovery_ends_bitwise_as_the_run_without_failures(new_run, optimiz
     assert (curve.loss == course.curve().loss).all()
 
 
-@pytest.mark.parametrize("tracker", [None, *TRACKERS])
+@pytest.mark.parametrize("tracker", [None, *TRACKER_CLASSES])
 @pytest.mark.parametrize("background_h", [None, 1.0])
 def test_what_a_simulated_job_logs_can_be_replayed(new_run, tracker, background_h):
     """Saves are struck in their stall and after it, and one may be on its way at the end."""

@@ -13,7 +13,7 @@ from cprsim.errors import ParameterError
 from cprsim.job.model_shape import TableLayout
 from cprsim.job.records import ShardBy
 from cprsim.training.kernel.shards import Shards
-from cprsim.training.kernel.trackers import TRACKERS, Tracked, Tracker, most_urgent
+from cprsim.training.kernel.trackers import TRACKER_CLASSES, Tracked, Tracker, most_urgent
 from cprsim.training.kernel.weights import momentum_of
 
 LAYOUT = TableLayout((12, 3, 16))
@@ -44,7 +44,7 @@ def test_urgent_rows_are_those_that_sorting_finds(scores, k):
 
 
 def test_mfu_clears_what_a_commit_saved_and_keeps_what_came_after():
-    tracker = TRACKERS["mfu"](tracked(1 / 16))
+    tracker = TRACKER_CLASSES["mfu"](tracked(1 / 16))
     seen(tracker, (7, 1), (7, 1), (3, 1))
     assert tracker.choose().tolist() == [7, 16]
     seen(tracker, (7, 5))  # while the save is being written
@@ -61,7 +61,7 @@ def test_momentum_chooses_the_used_rows_with_most_of_it(optimizer):
     state[[1, 2, 3, 4]] = np.reshape([1.0, 5.0, 3.0, 9.0], (4, *[1] * (state.ndim - 1)))
     if optimizer == "adam":
         state[1, 4:] = 100.0  # means of squares: no momentum
-    tracker = TRACKERS["momentum"](replace(what, momentum=momentum_of(state, what.table)))
+    tracker = TRACKER_CLASSES["momentum"](replace(what, momentum=momentum_of(state, what.table)))
     seen(tracker, (1, 0), (1, 0), (2, 0), (3, 0))
     assert tracker.choose().tolist() == [2, 3]  # 4 was not used; of the other table none has any
     tracker.abandoned()
@@ -72,28 +72,28 @@ def test_momentum_chooses_the_used_rows_with_most_of_it(optimizer):
 
 def test_momentum_needs_an_optimizer_that_keeps_some():
     with pytest.raises(ParameterError, match="sgd keeps nothing"):
-        TRACKERS["momentum"](tracked(1 / 8))
+        TRACKER_CLASSES["momentum"](tracked(1 / 8))
 
 
 def test_scar_chooses_by_distance_from_the_saved_copy():
     what = tracked(0.125)
     what.table[[1, 2, 3]] = [[3, 0, 0, 0], [0, 1, 1, 0], [2, 2, 2, 0]]
     what.saved_table[1] = [2.9, 0, 0, 0]
-    tracker = TRACKERS["scar"](what)
+    tracker = TRACKER_CLASSES["scar"](what)
     assert tracker.choose().tolist() == [2, 3]
     what.saved_table[[2, 3]] = what.table[[2, 3]]
     assert tracker.choose().tolist() == [1]
 
 
 def test_ssu_lists_every_second_sample_across_batches():
-    tracker = TRACKERS["ssu"](tracked(1.0, period=2))
+    tracker = TRACKER_CLASSES["ssu"](tracked(1.0, period=2))
     seen(tracker, (0, 0), (1, 1), (2, 2))
     seen(tracker, (3, 3), (4, 4))
     assert tracker.choose().tolist() == [0, 2, 4, 15, 17, 19]
 
 
 def test_ssu_begins_anew_with_a_save_and_takes_an_abandoned_one_back():
-    tracker = TRACKERS["ssu"](tracked(1.0))
+    tracker = TRACKER_CLASSES["ssu"](tracked(1.0))
     seen(tracker, (1, 1), (5, 5))
     tracker.choose()
     seen(tracker, (1, 9))
@@ -104,7 +104,7 @@ def test_ssu_begins_anew_with_a_save_and_takes_an_abandoned_one_back():
 
 
 def test_round_robin_covers_every_row_once_per_interval_and_abandoned_parts_again():
-    tracker = TRACKERS["round-robin"](tracked(0.25, n_servers=2))
+    tracker = TRACKER_CLASSES["round-robin"](tracked(0.25, n_servers=2))
     chosen = []
     for _ in range(4):
         part = tracker.choose().tolist()
@@ -117,13 +117,13 @@ def test_round_robin_covers_every_row_once_per_interval_and_abandoned_parts_agai
 
 @pytest.mark.parametrize("name", ["mfu", "ssu"])
 def test_what_a_tracker_knows_is_lost_with_the_server(name):
-    tracker = TRACKERS[name](tracked(1.0, n_servers=2))
+    tracker = TRACKER_CLASSES[name](tracked(1.0, n_servers=2))
     seen(tracker, (2, 0), (3, 1), (4, 2), (5, 3))  # rows 2 to 5 and 15 to 18
     tracker.forget(1)
     assert tracker.choose().tolist() == [2, 4, 16, 18]
 
 
-@pytest.mark.parametrize("name", TRACKERS)
+@pytest.mark.parametrize("name", TRACKER_CLASSES)
 @pytest.mark.parametrize("by", ShardBy)
 def test_choices_stay_within_the_budget_of_each_segment(name, by):
     layout = TableLayout((200, 3, 90))
@@ -133,7 +133,7 @@ def test_choices_stay_within_the_budget_of_each_segment(name, by):
     what = Tracked(
         layout, segments, 0.125, table, 0 * table, seed=1, sample_period=2, momentum=table
     )
-    tracker = TRACKERS[name](what)
+    tracker = TRACKER_CLASSES[name](what)
     for _ in range(20):
         tracker.observe(
             np.stack([rng.integers(a, b, 64) for a, b in ((0, 200), (200, 203), (203, 293))], 1)
@@ -158,7 +158,7 @@ def test_memory_is_what_the_paper_says(name, dimension, paper_percent, tolerance
     layout = TableLayout((100, 200_000, 30_000, 7))
     table = np.zeros((layout.n_rows, dimension), np.float32)
     segments = Shards(layout, 8).of_tables(layout.largest(2))
-    tracker = TRACKERS[name](
+    tracker = TRACKER_CLASSES[name](
         Tracked(layout, segments, 0.125, table, table, seed=1, sample_period=2)
     )
     percent = 100 * tracker.memory_bytes / table.nbytes

@@ -10,7 +10,7 @@ import pytest
 
 from cprsim.accuracy.response import Weight
 from cprsim.errors import ParameterError
-from cprsim.job.losses import ALWAYS, STRATEGIES, Metric
+from cprsim.job.losses import ALWAYS, RESPONSE_KEYS, Metric
 from cprsim.job.records import ShardLoss
 from cprsim.training.kernel.metrics import Quality
 from cprsim.training.kernel.shared_run import Baseline
@@ -24,8 +24,8 @@ from cprsim.training.measuring.observed import Observed, observed
 from cprsim.training.measuring.runs import SeedResult
 
 N_SERVERS = 8
-SLOPE = {key: 0.03 / (1 + i) for i, key in enumerate(STRATEGIES)}
-PHI = {key: 0.0 if key == "partial" else 0.1 * i for i, key in enumerate(STRATEGIES)}
+SLOPE = {key: 0.03 / (1 + i) for i, key in enumerate(RESPONSE_KEYS)}
+PHI = {key: 0.0 if key == "partial" else 0.1 * i for i, key in enumerate(RESPONSE_KEYS)}
 WEIGHT = Weight(AT, np.array([1.6, 1.4, 1.0, 0.6, 0.3]))  # what is lost late counts for less
 EARLY = ShardLoss(
     np.array([0]), np.array([0.054]), np.zeros(1, int), np.array([0.05]), np.array([0.05]),
@@ -69,7 +69,7 @@ def fitted_of(n_seeds: int, noise: float = 1e-5, spread: float = 0.0) -> FittedC
 
 def test_slopes_phi_and_weight_come_back() -> None:
     found, mean = fitted_of(6), WEIGHT.mean()
-    for key in STRATEGIES:
+    for key in RESPONSE_KEYS:
         error = 4 * found.slope(key).standard_error + 0.02 * SLOPE[key] * mean
         assert found.slope(key).mean == pytest.approx(SLOPE[key] * mean, abs=error), key
         assert found.parts[key].interval_share == pytest.approx(PHI[key], abs=0.1), key
@@ -81,7 +81,7 @@ def test_an_intercept_is_part_of_every_prediction() -> None:
     fitted = fit(observed(made(6, 1e-5, offset=-4e-4), N_SERVERS), Metric.AUC)
     assert fitted.parts["partial"].intercept == pytest.approx(-4e-4, rel=0.1)
     response = response_of(fitted, "partial")
-    first = 4 * len(STRATEGIES)  # after the scenes of all: single failures under partial
+    first = 4 * len(RESPONSE_KEYS)  # after the scenes of all: single failures under partial
     for trial in Design().trials(99, N_SERVERS)[first : first + 8]:
         losses, interval = stale_shards([trial], N_SERVERS), trial.saving.interval_fraction
         lost = response.predict_losses(losses, np.zeros(1, int), 1.0, interval).loss

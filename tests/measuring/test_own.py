@@ -12,7 +12,7 @@ import pytest
 
 import cprsim
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.job.losses import STRATEGIES
+from cprsim.job.losses import RESPONSE_KEYS
 from cprsim.scenario.reading import load_scenario
 from cprsim.training.kernel.shared_run import run_trials
 from cprsim.training.measuring import own_code, runs
@@ -190,4 +190,4 @@ def test_strategies_that_save_the_same_bytes_run_once(own_scenario, tmp_path, mo
         assert found.quality[trial] == found.quality[once]
     written = {saving.strategy: n for saving, n in found.twin.bytes_written.items()}
     assert written["mfu"] == written["mfu+"]
-    assert len(written) == len(STRATEGIES)
+    assert len(written) == len(RESPONSE_KEYS)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.job.losses import STRATEGIES
+from cprsim.job.losses import RESPONSE_KEYS
 from cprsim.job.model_shape import ModelShape, TableLayout
 from cprsim.job.records import EventKind as K
 from cprsim.job.records import SubSaves
@@ -46,7 +46,7 @@ def test_behind_the_protocol_every_trial_is_bit_by_bit_the_same(
     assert own.layout == TABLES
     built_in = ProxyTrainer(shape, train, plan, test=test)
     without = "momentum" if optimizer == "sgd" else "none such"  # sgd keeps none
-    kept = [name for name in STRATEGIES if without not in str(name)]
+    kept = [name for name in RESPONSE_KEYS if without not in str(name)]
     trials = [
         Trial(Saving(strategy, interval), failures)
         for strategy in kept

@@ -8,12 +8,12 @@ from itertools import count
 from math import inf
 from pathlib import Path
 
-from cprsim.job.model_shape import PRESETS, ModelShape
+from cprsim.job.model_shape import MODEL_PRESETS, ModelShape
 from cprsim.job.policy import RELOAD, Policy
-from cprsim.job.records import ShardBy, SubSaves
+from cprsim.job.records import S_PER_H, ShardBy, SubSaves
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.nodes import ForkServer
-from cprsim.rehearsal.orders import SECONDS, Kill, Orders, SaveBehind, Speeds, saves_due
+from cprsim.rehearsal.orders import Kill, Orders, SaveBehind, Speeds, saves_due
 from cprsim.rehearsal.setting import (
     kills_of,
     material_of,
@@ -42,7 +42,7 @@ def material(
     n: int = 12_000, optimizer: str = "sgd", by: ShardBy = ShardBy.ROWS, n_trainers: int = 1
 ) -> Material:
     """A small model with its training clicks."""
-    tables = PRESETS["criteo-kaggle"].tables.capped(500)
+    tables = MODEL_PRESETS["criteo-kaggle"].tables.capped(500)
     train, _ = split(generate(tables, n, seed=3).clicks)
     plan = TrainingPlan(rate=0.1, schedule="linear", optimizer=optimizer)
     shape = ModelShape(tables, 8, (16,), (16,))
@@ -63,9 +63,9 @@ def orders(
 
     Saves behind the job go as often, of each kind; each server's copies lie on the next.
     """
-    policy = paper_policy("x", RELOAD, useful_s / SECONDS / saves, "", sub_saves=sub_saves)
+    policy = paper_policy("x", RELOAD, useful_s / S_PER_H / saves, "", sub_saves=sub_saves)
     size = image_bytes(what)
-    due = saves_due(policy, useful_s / SECONDS, what.n_samples, what.on_grid)
+    due = saves_due(policy, useful_s / S_PER_H, what.n_samples, what.on_grid)
     if behind:
         due = tuple(replace(one, kind=kind) for one in due for kind in range(len(behind)))
     speeds = Speeds(

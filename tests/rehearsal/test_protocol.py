@@ -17,7 +17,7 @@ from cprsim.errors import CheckpointError
 from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import Arrays, SaveFiles, read, write, written
-from cprsim.rehearsal.wire import LENGTH, Peer, connect, listen, throttled
+from cprsim.rehearsal.wire import LENGTH_PREFIX, Peer, connect, listen, throttled
 
 GAPS = np.arange(30, dtype=np.int32).reshape(10, 3)[:, 1]
 ARRAYS = (np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(0), GAPS)
@@ -27,7 +27,7 @@ ARRAYS = (np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(0), GAPS)
 def test_messages_come_through_in_pieces_of_any_size(size: int) -> None:
     found: list[Any] = []
     frame = pickle.dumps((0, "push", ARRAYS, {"rate": 0.1}))
-    sent = (LENGTH.pack(len(frame)) + frame) * 3
+    sent = (LENGTH_PREFIX.pack(len(frame)) + frame) * 3
     peer = Peer(lambda *message: found.append(message))
     for first in range(0, len(sent), size):
         peer.data_received(sent[first : first + size])

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.job.records import EventKind, ShardBy, SubSaves
+from cprsim.job.records import S_PER_H, EventKind, ShardBy, SubSaves
 from cprsim.rehearsal.log import FactKind, event_log
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer, JobProcess, forking
-from cprsim.rehearsal.orders import SECONDS, Kill, Orders, SaveBehind
+from cprsim.rehearsal.orders import Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun, folded
 from cprsim.rehearsal.saves import JobSaves
 from cprsim.rehearsal.store import UNFINISHED
 from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
 from cprsim.rehearsal.verdict import check_replay
-from cprsim.training.kernel.trackers import TRACKERS
+from cprsim.training.kernel.trackers import TRACKER_CLASSES
 from tests.rehearsal import making
 from tests.rehearsal.making import descendants
 
@@ -71,7 +71,7 @@ def rehearsed(stage: Stage, todo: Orders) -> tuple[FinishedRun, FoldedRun]:
     log = event_log(ran.facts, todo, stage[1].n_samples, 0)
     assert check_replay(ran, log, stage[1]).agrees
     assert descendants(stage[0].process.pid) == []
-    return ran, folded(log, todo.useful_s / SECONDS, making.N_SERVERS)
+    return ran, folded(log, todo.useful_s / S_PER_H, making.N_SERVERS)
 
 
 def n_failed(run: FoldedRun) -> int:
@@ -132,7 +132,7 @@ def test_whoever_dies_the_job_comes_back(
         assert run.log.slot[run.log.kind == EventKind.REVERTED].tolist() == [0]
 
 
-@pytest.mark.parametrize("tracker", TRACKERS)
+@pytest.mark.parametrize("tracker", TRACKER_CLASSES)
 def test_priority_saving(stage: Stage, tracker: str) -> None:
     struck = [(0.45, (1,)), (1.4, (0,)), (2.4, (TRAINER,))]
     how = replace(MFU, tracker=tracker)
@@ -183,7 +183,7 @@ def test_the_job_waits_where_no_spare_is_left(stage: Stage, rolls_back: bool) ->
     assert (run.log.kind == EventKind.MISSED).sum() == 1
     assert given[0] == noticed[1]  # who died at once ask at once
     assert given[1] == pytest.approx(4.5, abs=0.2)
-    waited_s = float(run.costs.hours_of("wait")[0]) * SECONDS
+    waited_s = float(run.costs.hours_of("wait")[0]) * S_PER_H
     assert waited_s == pytest.approx(given[1] - max(noticed[:2]))
     assert n_failed(run) == 3
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from cprsim.errors import ParameterError
-from cprsim.job.records import EventKind
+from cprsim.job.records import S_PER_H, EventKind
 from cprsim.rehearsal.calibration import RunCalibration, calibrating, calibrating_sub_saves, extra
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import image_bytes
-from cprsim.rehearsal.orders import SECONDS, STALLING
+from cprsim.rehearsal.orders import STALLING
 from cprsim.rehearsal.prediction import predict
 from cprsim.rehearsal.rehearsing import Planned, require_in_time
 from cprsim.rehearsal.setting import (
@@ -70,7 +70,7 @@ def test_a_prediction_knows_the_orders_and_nothing_else() -> None:
     one, two = (predict(of, policy, orders, CALIBRATED, shipped(), 0) for of in (job, other))
     np.testing.assert_array_equal(one.log.at_h, two.log.at_h)
     failed = one.log.kind == EventKind.FAILED
-    assert (one.log.at_h[failed] * SECONDS).tolist() == pytest.approx(
+    assert (one.log.at_h[failed] * S_PER_H).tolist() == pytest.approx(
         [kill.at_s for kill in orders.kills]
     )
 
@@ -132,7 +132,7 @@ def test_each_save_is_predicted_to_take_what_was_calibrated_beside_its_bytes(nam
     longer = replace(without, pause_s=0.02, extra_s={"cpr-mfu": 0.02})
     policy, orders = planned(job, name)
     stopped_s = [
-        float(predict(job, policy, orders, of, shipped(), 0).costs.hours_of("save")[0]) * SECONDS
+        float(predict(job, policy, orders, of, shipped(), 0).costs.hours_of("save")[0]) * S_PER_H
         for of in (without, longer)
     ]
     assert stopped_s[1] - stopped_s[0] == pytest.approx(0.02 * len(orders.due), abs=1e-6)
@@ -153,7 +153,7 @@ def test_where_spares_are_finite_the_job_waits_but_not_beyond_its_limit(
             require_in_time(plan)
         return
     require_in_time(plan)
-    waited_s = float(plan.predicted.costs.hours_of("wait")[0]) * SECONDS
+    waited_s = float(plan.predicted.costs.hours_of("wait")[0]) * S_PER_H
     assert waited_s == pytest.approx(20 - 1.6)  # of the repair, after detection
 
 

@@ -10,7 +10,7 @@ from cprsim.rehearsal.material import Material, fresh_model, places, rows_of
 from cprsim.rehearsal.shard import Shard, initial_rows
 from cprsim.rehearsal.store import Arrays
 from cprsim.training.kernel.saving import Saver
-from cprsim.training.kernel.trackers import TRACKERS
+from cprsim.training.kernel.trackers import TRACKER_CLASSES
 from cprsim.training.kernel.training import ProxyTrainer
 from tests.rehearsal.making import N_SERVERS, material
 
@@ -59,7 +59,7 @@ class Shards:
 
 SUB_SAVES = [
     SubSaves(tracker, 0.25, n_large_tables=5, small_tables=small)
-    for tracker in TRACKERS
+    for tracker in TRACKER_CLASSES
     for small in SmallTables
 ]
 

@@ -14,9 +14,8 @@ import pytest
 
 from cprsim.files import decode
 from cprsim.job.distributions import Constant
-from cprsim.job.records import Activity, Clock, EventKind, EventLog
+from cprsim.job.records import S_PER_H, Activity, Clock, EventKind, EventLog
 from cprsim.rehearsal.calibration import RunCalibration
-from cprsim.rehearsal.orders import SECONDS
 from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, model_of
 from cprsim.rehearsal.verdict import (
     DETECT,
@@ -127,7 +126,7 @@ def half_an_interval_lost(name: str, right: FoldedRun) -> Quantities:
     found, n = quantities(right), int((right.log.kind == EventKind.FAILED).sum())
     half_s = n * INTERVAL_S[name] / 2
     if "lost" not in found or not found["lost"]:
-        return found | {PLS: half_s / (JOB.useful_h * SECONDS * N_SERVERS)}
+        return found | {PLS: half_s / (JOB.useful_h * S_PER_H * N_SERVERS)}
     return found | {"lost": half_s, OVERHEAD: found[OVERHEAD] + half_s - found["lost"]}
 
 

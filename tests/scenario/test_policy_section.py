@@ -61,7 +61,7 @@ def test_every_policy_can_be_written_and_is_read_as_it_was(name: str) -> None:
     options = {key: as_written(getattr(policy, key)) for key in keys}
     facts = replace(facts, step_h=policy.step_h or facts.step_h)
     given = {key: value for key, value in options.items() if value is not None}
-    again = written.WRITTEN.plan(facts, options_of("policy", given), name)
+    again = written.WRITTEN_POLICY.plan(facts, options_of("policy", given), name)
     assert replace(again, step_h=policy.step_h) == policy
     assert decode(Policy, json.loads(json.dumps(encode(policy)))) == policy  # as results have it
 

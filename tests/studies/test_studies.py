@@ -70,7 +70,7 @@ def test_the_statistics_of_a_fleet() -> None:
     jobs = np.arange(1.0, 101.0)[None, :]  # 1 to 100 %
     assert (fleet.mean(jobs)[0], fleet.worst(jobs)[0]) == (50.5, 98.0)
     assert fleet.P90(jobs)[0] == pytest.approx(90.1)
-    part = {name: jobs.reshape(10, 10) / 4 for name in fleet.PARTS}
+    part = {name: jobs.reshape(10, 10) / 4 for name in fleet.MADE_PARTS}
     costs = {"overhead": sum(part.values()), "machine_years": 10 * jobs.reshape(10, 10), **part}
     whole = {"full": costs}
     assert sum(fleet.split(whole, "full", 0.0, 1.0).values()) == pytest.approx(50.5)

@@ -16,7 +16,7 @@ from cprsim.commands.sweep.folder import load_sweep
 from cprsim.results.folder import sole
 from cprsim.results.metrics import METRICS, differences, summarise
 from cprsim.results.pipeline import simulate
-from cprsim.results.rows import BEYOND, QUANTITIES, replication_rows
+from cprsim.results.rows import ALWAYS_NAMED, BEYOND, replication_rows
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 from tests.making import call
@@ -59,7 +59,7 @@ def test_a_point_is_what_a_run_of_the_same_scenario_gives(
     single = summarise(outcome).set_index(["strategy", "quantity"])
     single = single[single.index.isin(mine.index)]
     assert list(mine.index) == list(single.index)
-    without_curve = set() if "curve" in str(changes) else {*QUANTITIES.values(), BEYOND}
+    without_curve = set() if "curve" in str(changes) else {*ALWAYS_NAMED.values(), BEYOND}
     assert set(METRICS) - set(mine.index.levels[1]) == without_curve
     assert set(further) <= set(mine.index.levels[1])
     np.testing.assert_allclose(mine[NUMBERS], single[NUMBERS], rtol=1e-9, atol=1e-12)

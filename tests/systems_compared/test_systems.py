@@ -13,7 +13,7 @@ import pytest
 
 import cprsim
 from cprsim.commands.systems.comparison import verdict_of
-from cprsim.commands.systems.lineup import PAPER, entrants_of
+from cprsim.commands.systems.lineup import PAPER_ONLY, entrants_of
 from cprsim.errors import CprsimError
 from cprsim.job.policy import PARTS_IN_ORDER
 from cprsim.job.records import Estimate
@@ -311,7 +311,7 @@ def test_what_a_job_can_not_run_today_is_left_out_where_asked(tmp_path: Path) ->
     loaded = load_scenario(tmp_path / "scenario.yaml")
     there, left_out = entrants_of(loaded, experiment(), available=True)
     assert {one.name for one in there} == {"none", "today", "full", "hsdp", "torchft"}
-    assert {why.words for why in left_out.values()} == {PAPER}
+    assert {why.words for why in left_out.values()} == {PAPER_ONLY}
 
 
 def test_systems_that_are_alike_are_one_row() -> None:

@@ -27,9 +27,9 @@ from cprsim.results.money import Bills
 from cprsim.results.words import count, hours, percent, portion, significant, with_ends
 from cprsim.scenario.logged import AS_IT_RAN
 
-MOST_JOBS = 20  # that are shown
+JOBS_SHOWN = 20  # that are shown
 MUCH_MORE = 1.5  # times the hours lost: a replay that is said to lose more
-UNKNOWN = Estimate(nan)
+UNKNOWN_ESTIMATE = Estimate(nan)
 
 
 def answer_of_backtest(
@@ -80,12 +80,12 @@ def _money(drawn: MoneyDraws) -> dict[str, Any]:
         "cheapest": drawn.best,
         "cheapest_in_draws": drawn.cheapest_in,
         "n_draws": drawn.n_draws,
-        **(drawn.saved or UNKNOWN).times(0.01).columns("saved_cost"),
+        **(drawn.saved or UNKNOWN_ESTIMATE).times(0.01).columns("saved_cost"),
     }
 
 
 def _system(job: Backtest, replayed: Replayed) -> dict[str, Any]:
-    overhead = saved = UNKNOWN
+    overhead = saved = UNKNOWN_ESTIMATE
     if replayed.finished:
         overhead = Estimate.of_draws(replayed.overhead_h)
         saved = Estimate.of_draws(job.saved_h(replayed.system))
@@ -179,7 +179,7 @@ def _systems(systems: pd.DataFrame, jobs: pd.DataFrame) -> Table:
         ),
     ]
     rows = []
-    for job in records_of(jobs[:MOST_JOBS]):
+    for job in records_of(jobs[:JOBS_SHOWN]):
         observed = f"observed, {count(job['n_failures'], 'failure')}"
         rows.append([job["job"], observed, NO_NUMBER, *cells(job, "observed_h"), *[NO_NUMBER] * 4])
         for row in records_of(systems[systems["job"] == job["job"]]):
@@ -190,7 +190,7 @@ def _systems(systems: pd.DataFrame, jobs: pd.DataFrame) -> Table:
                 [job["job"], row["system"], every, *overhead, *cells(row, "saved_h"),
                  *map(portion, losses)]
             )  # fmt: skip
-    left = f"; {len(jobs) - MOST_JOBS} more are in the JSON" if len(jobs) > MOST_JOBS else ""
+    left = f"; {len(jobs) - JOBS_SHOWN} more are in the JSON" if len(jobs) > JOBS_SHOWN else ""
     shown_places = [
         place for place in range(len(columns)) if {row[place] for row in rows} != {NO_NUMBER}
     ]

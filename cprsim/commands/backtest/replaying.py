@@ -14,6 +14,7 @@ from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.sources import stream
 from cprsim.job.policy import Policy
 from cprsim.job.records import PARTS, Estimate, Floats
+from cprsim.logs.fit.cost_fit import COST_KINDS
 from cprsim.logs.jobs.facts import LoggedJob, facts_of
 from cprsim.logs.jobs.ledger import JobLedger
 from cprsim.results.money import (
@@ -41,7 +42,6 @@ from cprsim.scenario.logged import (
 from cprsim.scenario.yaml_text import Plain, read_yaml
 
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
-COSTS = ("save", "load", "detect", "reschedule")
 MANY_H = 1e6  # of overhead, by which it is seen what an hour costs
 MOST_TRIED = 5  # jobs by which it is seen what would change the advice
 
@@ -259,7 +259,7 @@ def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:
 def _reversal(jobs: Sequence[Backtest], best: str, seed: int) -> str:
     """Which one cost, how many times larger or smaller, makes another system the cheapest."""
     for factor in FACTORS:
-        for cost in COSTS:
+        for cost in COST_KINDS:
             for times in (factor, 1.0 / factor):
                 winner = _winner(jobs, cost, times, seed)
                 if winner != best:
@@ -270,8 +270,8 @@ def _reversal(jobs: Sequence[Backtest], best: str, seed: int) -> str:
                         f"s instead of {now_h * 3600:.4g} s) would make {winner} the cheapest"
                     )
     return (
-        f"none of {', '.join(COSTS)} alone, up to {FACTORS[-1]:g} times larger or smaller, would "
-        "make another one cheaper"
+        f"none of {', '.join(COST_KINDS)} alone, up to {FACTORS[-1]:g} times larger or smaller, "
+        "would make another one cheaper"
     )
 
 

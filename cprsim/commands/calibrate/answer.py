@@ -12,7 +12,7 @@ from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, ListingBlock, Section, Table, word_columns
 from cprsim.results.words import percent, significant, suited
 
-MOVED = {
+MOVED_MOST = {
     "lost": "the work lost at each failure", "other": "time that no failure explains (saves, slow "
     "work after loads)",
 }  # fmt: skip
@@ -80,7 +80,7 @@ def _verdict(half: HalfPrediction) -> list[str]:
         hours = (half.hours_before, half.hours_after)
         each = [24.0 * n / h for n, h in zip(rates, hours, strict=True)]
         where = (
-            f"outside the interval: what moved most is {MOVED.get(part, part)}, "
+            f"outside the interval: what moved most is {MOVED_MOST.get(part, part)}, "
             f"{percent(early)} of the hours before and {percent(late)} after; "
             f"failures a day: {significant(each[0])} before, {significant(each[1])} after"
         )

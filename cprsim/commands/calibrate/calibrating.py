@@ -20,7 +20,7 @@ from cprsim.logs.fit.fragments import Fragment
 from cprsim.logs.fit.goodness import Ranking, rank
 from cprsim.logs.fit.lifetimes import Lifetimes, lifetimes_of
 from cprsim.logs.fit.likelihood import Fit
-from cprsim.logs.jobs.facts import KINDS, apart, crash_loops, failures_in, interval_h
+from cprsim.logs.jobs.facts import COSTS, apart, crash_loops, failures_in, interval_h
 from cprsim.logs.jobs.ledger import JobLedger, total_hours
 from cprsim.results.pipeline import simulate
 from cprsim.scenario.logged import EachItsOwn, experiment_of
@@ -29,9 +29,9 @@ FEWEST_FAILURES = 3
 RESOLUTION_H = 1e-6 / 3600
 N_FUTURES = 400  # each with an MTBF that the failures so far leave open
 LEAST_SPREAD = 0.05  # of gaps: their variance over the square of their mean
-LEVELS = (0.05, 0.95)  # of what the observed value should lie in 9 times of 10
+LEVELS_OF_90_PERCENT = (0.05, 0.95)  # of what the observed value should lie in 9 times of 10
 Z_90 = 1.645  # standard errors from the middle of such a normal interval to its end
-BEYOND = 1.5  # times the hours to come: more useful work than any future can do
+ENOUGH_WORK = 1.5  # times the hours to come: more useful work than any future can do
 ONE_POINT = 0.01  # of ETTR
 FEW_TO_PREDICT = 100  # failures, below which the prediction is called rough
 
@@ -123,7 +123,7 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
     booked = [one.took_h for job in jobs for one in failures_in(job)]
     n_saves = max(sum(job.n_saves for job in jobs), 1)
     booked.append({"save": np.array([sum(job.parts["save"].mean for job in jobs) / n_saves])})
-    for kind in ("save", *KINDS):  # where nothing is told in full, what the ledger booked
+    for kind in ("save", *COSTS):  # where nothing is told in full, what the ledger booked
         if not any((hours > 0).any() for hours in took_h.get(kind, [])):
             took_h[kind] = [np.array([one[kind].mean() for one in booked if kind in one])]
     timed = [
@@ -221,13 +221,13 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     fit = rank(gaps, n_bootstrap=0, seed=seed, families=FAMILIES).best
     after_h = sum(job.wall_h for job in jobs) - sum(cut_h)
     scenario = _scenario(
-        early, fit, costs, every_h, n_nodes, useful_h=BEYOND * after_h, horizon_h=after_h
+        early, fit, costs, every_h, n_nodes, useful_h=ENOUGH_WORK * after_h, horizon_h=after_h
     )
     save_h = next((cost.mean.mean for cost in costs if cost.name == "save"), 0.0)
     gaps_h = gaps.duration_h[gaps.observed]
     n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
     ettr, longer = _futures(scenario, save_h, n_even, seed)
-    low, high = np.quantile(ettr, LEVELS)
+    low, high = np.quantile(ettr, LEVELS_OF_90_PERCENT)
     slope = float(np.polyfit(np.log(longer), ettr, 1)[0])
     n_after, useful_h = 0, 0.0
     for job, at_h in zip(jobs, cut_h, strict=True):

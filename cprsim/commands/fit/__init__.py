@@ -16,7 +16,7 @@ from cprsim.errors import ParameterError, one_line, watch
 from cprsim.files import require_new, write_new
 from cprsim.logs.files import head_of
 from cprsim.logs.fit.causes import by_cause, fragment_of_all
-from cprsim.logs.fit.cost_fit import KINDS, costs_fragment, fit_costs, read_transfers
+from cprsim.logs.fit.cost_fit import COST_KINDS, costs_fragment, fit_costs, read_transfers
 from cprsim.logs.fit.fragments import failures_fragment, fragment_of
 from cprsim.logs.fit.lifetimes import FirstUptime
 from cprsim.logs.fit.observation import observation
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cprsim.logs.fit.observation import Observation
     from cprsim.pages.answer import Answer
 
-COSTS = "costs"  # of --format
+COSTS_FORMAT = "costs"  # of --format
 N_BOOTSTRAP = 199  # samples by default
 
 
@@ -98,7 +98,7 @@ def fit(
         raise ParameterError("--causes: takes all causes, --cause one alone")
     watch.doing("reading the log")
     file = Path(log)
-    if spec.format == COSTS or (spec.format is None and _has_costs(file, spec.names)):
+    if spec.format == COSTS_FORMAT or (spec.format is None and _has_costs(file, spec.names)):
         of_failures = {
             **spec.options_given, "--causes": causes, "--age": age, "--job-nodes": job_nodes
         }  # fmt: skip
@@ -164,5 +164,5 @@ def _has_costs(log: Path, names: Mapping[str, str]) -> bool:
     words = [{word.strip(" \"'") for word in re.split(r"[,;|\t:{}\[\]]", line)} for line in lines]
     told = set[str]().union(*words)
     has_columns = told >= {names.get(name, name).lower() for name in ("kind", "start", "end")}
-    have_kinds = len(words) > 1 and not any(row.isdisjoint(KINDS) for row in words[1:])
+    have_kinds = len(words) > 1 and not any(row.isdisjoint(COST_KINDS) for row in words[1:])
     return (has_columns or have_kinds) and "node" not in {*told, *names}

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from cprsim.scenario.reading import LoadedScenario
     from cprsim.scenario.yaml_text import Plain
 
-SHORT = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.storage"}
+SHORT_KEYS = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.storage"}
 
 
 @command
@@ -137,7 +137,7 @@ def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
     """The axes of ``--over``. Raises CprsimError for an invalid axis."""
     axes: dict[str, Values] = {}
     for name, written in said_axes(assignments(over)).items():
-        key = SHORT.get(name, name)
+        key = SHORT_KEYS.get(name, name)
         if key in axes:
             raise ParameterError(f"--over {one_line(name)}: is there twice")
         try:

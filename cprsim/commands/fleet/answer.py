@@ -12,7 +12,7 @@ from cprsim.commands.fleet.folder import FleetResult, options_frame, parts_frame
 from cprsim.commands.fleet.options import FleetOption
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import Document, Picture, Section, Table, row_columns
+from cprsim.pages.document import MOST_ROWS, Document, Picture, Section, Table, row_columns
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import (
     break_even_sentences,
@@ -28,7 +28,6 @@ from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
 MONTH = "month of 730.5 h"
 CAPTIONS = {"fleet": "Overheads, and the cost besides useful work", "curve": "Over what was varied"}
-MOST_ROWS = 200
 
 
 def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:

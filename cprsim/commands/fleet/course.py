@@ -21,13 +21,19 @@ from cprsim.results.pipeline import blocks_of, outcome_of_one
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.job import Fleet
 from cprsim.scenario.population import Population, fleet_of, is_alone, population_of, scenario_of
-from cprsim.scenario.prices import HOURS_PER_MONTH, Prices, Usage, amounts_of, bill_of
+from cprsim.scenario.prices import (
+    HOURS_PER_MONTH,
+    HOURS_PER_YEAR,
+    Prices,
+    Usage,
+    amounts_of,
+    bill_of,
+)
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.simulation.blocks import row_parts
 from cprsim.simulation.cluster import BlockOfJobs, SharedCluster, run_fleet
 from cprsim.simulation.storage import ALL_ALONE, SharedSaves
 
-HOURS_PER_YEAR = 8766.0
 SPARE = "spare"  # a part of the node-hours, and a role
 QUANTILES = {"p50_fraction": 0.5, "p90_fraction": 0.9, "p95_fraction": 0.95}
 STATISTICS = {

@@ -23,7 +23,7 @@ from cprsim.scenario.job import values_along
 from cprsim.scenario.population import fleet_of
 from cprsim.scenario.reading import LoadedScenario
 
-ABOUT = "fleet.json"
+FLEET_FILE = "fleet.json"
 SHARED = ("nodes", "spares", "storage")
 
 
@@ -86,7 +86,7 @@ def write_fleet(
             options=tuple(options),
             decision=decision,
         )
-        write_record(folder / ABOUT, result)
+        write_record(folder / FLEET_FILE, result)
         write_csv(options_frame(result), folder / "options.csv")
         write_csv(parts_frame(result), folder / "parts.csv")
         draw(result)
@@ -136,4 +136,4 @@ def load_fleet(path: Path | str) -> FleetResult:
     """
     folder = Path(path)
     read_manifest(folder)
-    return read_record(FleetResult, folder / ABOUT, "a fleet", path=folder)
+    return read_record(FleetResult, folder / FLEET_FILE, "a fleet", path=folder)

@@ -46,14 +46,14 @@ from cprsim.scenario.reading import UNKNOWN, LoadedScenario, unknown_values
 from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
 
-BESIDE_THE_NUMBERS: dict[str, Any] = {  # of one history of one strategy
+IRRELEVANT_TO_A_HISTORY: dict[str, Any] = {  # of one history of one strategy
     **dict.fromkeys(
         ("name", "kernel", "accuracy", "sweep", "prices", "unknown", "marks", "recovery"), True
     ),
     "fleet": {"histories"},
 }
 SPARES = "fleet.spares"  # the key
-N_RESAMPLED = 1000
+N_REDRAWN = 1000
 FEWEST_KINDS = 10  # from which the kinds of jobs tell how sure a number is
 MOST_HERE = 2_000  # jobs in all that are run in this very process
 
@@ -169,7 +169,7 @@ def _estimate(values: Sequence[float], of_kinds: Floats, n_jobs: Floats | None =
         return Estimate.of_mean(values)
     if n < FEWEST_KINDS:
         return Estimate(values[0])
-    drawn = stream(1, 0, "fleet/resampling").integers(n, size=(N_RESAMPLED, n))
+    drawn = stream(1, 0, "fleet/resampling").integers(n, size=(N_REDRAWN, n))
     sums = of_kinds[drawn].sum(axis=1)
     spares = values[0] - of_kinds.sum()
     again = sums + spares if n_jobs is None else sums / n_jobs[drawn].sum(axis=1)
@@ -243,7 +243,7 @@ def _histories(loaded: LoadedScenario, strategy: int) -> Iterator[_History]:
     scenario, fleet = loaded.scenario, fleet_of(loaded)
     table = None if fleet.table is None else table_of(loaded, fleet.table)
     common = digest_by_this_source(
-        scenario=scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS),
+        scenario=scenario.model_dump(mode="json", exclude=IRRELEVANT_TO_A_HISTORY),
         strategy=scenario.recovery[strategy].model_dump(mode="json"),
         inputs=[*trace_digest(loaded).values(), table and file_digest(table)],
     )

@@ -107,9 +107,9 @@ def init(
         **split,
         **rate,
         **first.saves_of(saves.strip()),
-        state_bytes=first.quantity("--state", state, first.STATE),
+        state_bytes=first.quantity("--state", state, first.STATE_SIZE),
         storage_bytes_per_h=first.quantity("--storage", storage, first.STORAGE),
-        length_h=first.quantity("--length", length, first.LENGTH),
+        length_h=first.quantity("--length", length, first.USEFUL_TIME),
     )
     text = f"{NAMES_SCHEMA}\n{first.first_scenario(facts, name_from(path))}"
     scenario = load_scenario(path, text=text).scenario

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from cprsim.commands.init.first import LLM, Known, n_assumed
-from cprsim.failures.presets import PRESETS, FailurePreset
+from cprsim.failures.presets import FAILURE_PRESETS, FailurePreset
 from cprsim.files import about as about_of
 from cprsim.files.units import TIME
 from cprsim.pages.answer import Answer
@@ -74,7 +74,7 @@ def answer_of_list(scenarios: Mapping[str, Path]) -> Answer:
     )
     rows = [
         *(["scenario", *words] for words in shipped[["name", "about"]].to_numpy().tolist()),
-        *(["failure rate", preset.name, _rate(preset)] for preset in PRESETS.values()),
+        *(["failure rate", preset.name, _rate(preset)] for preset in FAILURE_PRESETS.values()),
     ]
     document = Document(
         "What comes with cprsim",
@@ -82,7 +82,7 @@ def answer_of_list(scenarios: Mapping[str, Path]) -> Answer:
         ["Every command takes a scenario by its name; cprsim init --from NAME copies it."],
         table=Table("", word_columns("", "name", "what it is"), rows, grouped=True),
     )
-    frames = {"scenarios": shipped, "presets": pd.DataFrame(map(asdict, PRESETS.values()))}
+    frames = {"scenarios": shipped, "presets": pd.DataFrame(map(asdict, FAILURE_PRESETS.values()))}
     return Answer("init", "what is shipped", lambda: document, frames=frames)
 
 

@@ -10,29 +10,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from cprsim.errors import ParameterError, choices, one_line
-from cprsim.failures.presets import PRESETS
+from cprsim.failures.presets import FAILURE_PRESETS
 from cprsim.files.units import BANDWIDTH, SIZE, TIME, Quantity
-from cprsim.job.records import MAX_NODES
+from cprsim.job.records import MAX_NODES, WEEK_H
 from cprsim.scenario.failures import EMB_PS, WORKER
 from cprsim.scenario.quantities import times
 
-UNKNOWN = "unknown"
+UNKNOWN_ANSWER = "unknown"
 ASSUMED, GIVEN = "assumed", "given"
 RECOMMENDER, LLM = "recommender", "llm"
 PER_NODE = "per node"
 INSTEAD = {RECOMMENDER: "cpr", LLM: "kokolis-rsc1"}  # rates of others
 NODE_STATE_BYTES = {RECOMMENDER: 50e9, LLM: 100e9}  # assumed unless given
-SAVE_H = 2 / 60
-WEEK_H = 168.0
+ASSUMED_SAVE_H = 2 / 60
 COLUMN = 30  # of the comments
 TIMES_OF_JOB = ("mtbf", "mtbf_95", "ages")  # of a rate, that grow as the job has fewer nodes
 _NODES = re.compile(r"(?:(\d{1,9})\s*\+\s*)?(\d{1,9})")
-OR_LOG = f", 1000 d {PER_NODE}, {UNKNOWN}, the name of an existing log, or a published rate"
+OR_LOG = f", 1000 d {PER_NODE}, {UNKNOWN_ANSWER}, the name of an existing log, or a published rate"
 MTBF = Quantity(TIME, "1 s", "100000000 h", "28 h", OR_LOG)
-STATE = Quantity(SIZE, "1 B", "1000 PB", "6 TB")
+STATE_SIZE = Quantity(SIZE, "1 B", "1000 PB", "6 TB")
 STORAGE = Quantity(BANDWIDTH, "1 kbit/s", "1 EB/s", "800 Gbit/s")
-LENGTH = Quantity(TIME, "1 s", "100000 h", "7 d")
-INTERVAL = Quantity(TIME, "1 s", "100000 h", "30 min")
+USEFUL_TIME = Quantity(TIME, "1 s", "100000 h", "7 d")
+INTERVAL_ASKED = Quantity(TIME, "1 s", "100000 h", "30 min")
 SAVE = Quantity(TIME, "100 ms", "10000 h", "2 min")
 
 TEMPLATE = """\
@@ -62,7 +61,7 @@ recovery:
 {strategies}
 simulation: {{seed: 1, replications: 200}}  # more: narrower intervals, longer
 """
-JOB = {
+JOB_DESCRIPTIONS = {
     RECOMMENDER: "A recommendation model on trainers and embedding servers",
     LLM: "A language model on workers that each hold a part of its state",
 }
@@ -86,13 +85,13 @@ cluster:
   link: 400 Gbit/s  # assumed; of one node to the others, a bandwidth
 """,
 }
-OF_JOB = """\
+FAILURES_OF_JOB = """\
 failures:  # {mark}; mean time between failures of the job, a time
 {source}  kind: job
   {lifetime}
   role: any  # assumed; each failure strikes one of the nodes, all alike
 """
-OF_NODES = """\
+FAILURES_OF_NODES = """\
 failures:  # {mark}; mean time between failures of one node, a time
 {source}  kind: node
   roles:
@@ -108,13 +107,13 @@ scopes:  # what a failure takes, with its share
 servers at once in InfiniteHBD's trace, and system-wide outages of Blue Waters (Di Martino et al.
 2014)."""
 _SCALED = "scaled from {} to {} nodes, from {:.6g} h: assumed that nodes fail alike, one by one"
-TODAY = "  - {{strategy: full, name: today, interval: {}}}  # given\n"
+TODAY_LINE = "  - {{strategy: full, name: today, interval: {}}}  # given\n"
 PARTIAL = """\
   - partial  # the failed server alone goes back; it loses samples
   # as cheap as it gets where this portion of the samples may be lost:
   - {strategy: cpr, target_pls: 0.05, assumed: true}  # assumed; a share of all
 """
-GEMINI = "  - {gemini}  # copies in a peer's memory, as often as they fit\n"
+GEMINI_LINE = "  - {gemini}  # copies in a peer's memory, as often as they fit\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +144,9 @@ class Known:
 
 def quantity(option: str, text: str | None, kind: Quantity) -> float | None:
     """A quantity from an option; None: unknown. Raises ParameterError."""
-    written = UNKNOWN if text is None else text.strip()
+    written = UNKNOWN_ANSWER if text is None else text.strip()
     try:
-        return None if written == UNKNOWN else kind.read(written)
+        return None if written == UNKNOWN_ANSWER else kind.read(written)
     except ParameterError as error:
         raise ParameterError(f"{option}: {one_line(written)!r} {error}") from None
 
@@ -177,27 +176,27 @@ def rate_of(text: str) -> dict[str, Any]:
 
     Raises ParameterError.
     """
-    if text in PRESETS:
+    if text in FAILURE_PRESETS:
         return {"rate": text}
     try:
         mtbf_h = quantity("--failures", text.removesuffix(PER_NODE), MTBF)
     except ParameterError as error:
-        raise ParameterError(f"{error}; {choices(text, PRESETS)}") from None
+        raise ParameterError(f"{error}; {choices(text, FAILURE_PRESETS)}") from None
     return {"mtbf_h": mtbf_h, "per_node": text.endswith(PER_NODE)}
 
 
 def saves_of(text: str) -> dict[str, Any]:
     """``30 min, 2 min``, interval and cost; ``unknown`` for any of them. Raises ParameterError."""
-    if text == UNKNOWN:
+    if text == UNKNOWN_ANSWER:
         return {}
     every, comma, cost = text.partition(",")
     if not comma or "," in cost:
         raise ParameterError(
             f"--saves: {one_line(text)!r} is no interval with the duration of a save: write "
-            f"both, such as '30 min, 2 min', or {UNKNOWN}"
+            f"both, such as '30 min, 2 min', or {UNKNOWN_ANSWER}"
         )
     return {
-        "interval_h": quantity("--saves", every, INTERVAL),
+        "interval_h": quantity("--saves", every, INTERVAL_ASKED),
         "save_h": quantity("--saves", cost, SAVE),
     }
 
@@ -232,11 +231,11 @@ def first_scenario(job: Known, name: str) -> str:
     """The scenario as YAML, with a comment for every number: its unit, and given or assumed."""
     kind, servers, storage = job.kind, job.servers, job.storage_bytes_per_h
     state = job.state_bytes or NODE_STATE_BYTES[kind] * servers
-    instead = "transfer" if storage else TIME.format(SAVE_H)
+    instead = "transfer" if storage else TIME.format(ASSUMED_SAVE_H)
     save = instead if job.save_h is None else TIME.format(job.save_h)
     ring = "{strategy: gemini, options: {placement: ring}}"
-    gemini = GEMINI.format(gemini=ring if servers % 2 else "gemini") if servers > 1 else ""
-    gbit_per_s = (storage or state / (job.save_h or SAVE_H)) / BANDWIDTH.parse("1 Gbit/s")
+    gemini = GEMINI_LINE.format(gemini=ring if servers % 2 else "gemini") if servers > 1 else ""
+    gbit_per_s = (storage or state / (job.save_h or ASSUMED_SAVE_H)) / BANDWIDTH.parse("1 Gbit/s")
     cluster = CLUSTER[kind].format(
         trainers=job.trainers,
         servers=servers,
@@ -246,7 +245,7 @@ def first_scenario(job: Known, name: str) -> str:
     )
     text = TEMPLATE.format(
         name=name,
-        job=JOB[kind],
+        job=JOB_DESCRIPTIONS[kind],
         useful=TIME.format(job.length_h or WEEK_H),
         useful_mark=GIVEN if job.length_h else ASSUMED,
         cluster=cluster,
@@ -257,7 +256,7 @@ def first_scenario(job: Known, name: str) -> str:
         save=save,
         save_mark=ASSUMED if job.save_h is None else GIVEN,
         load=instead if storage else save,
-        today="" if job.interval_h is None else TODAY.format(TIME.format(job.interval_h)),
+        today="" if job.interval_h is None else TODAY_LINE.format(TIME.format(job.interval_h)),
         strategies=PARTIAL if kind == RECOMMENDER else gemini,
     )
     lines = (line.rpartition("  # ") for line in text.split("\n"))
@@ -278,7 +277,7 @@ def _failures(job: Known) -> str:
     if job.mtbf_h is not None:
         lifetime = ["family: exponential", f"mtbf: {TIME.format(job.mtbf_h)}"]
     else:
-        rate, mark = PRESETS[job.rate or INSTEAD[job.kind]], ASSUMED
+        rate, mark = FAILURE_PRESETS[job.rate or INSTEAD[job.kind]], ASSUMED
         source = f"  # of `cprsim init --list`: {rate.name} ({rate.mark}; {rate.source})\n"
         mean_h = rate.mean_h * (rate.n_nodes or job.n_nodes) / job.n_nodes
         if rate.n_nodes not in (None, job.n_nodes):
@@ -288,7 +287,7 @@ def _failures(job: Known) -> str:
         per_node = rate.of == "node"
     roles = {WORKER if job.kind == LLM else EMB_PS: job.servers, "trainer": job.trainers}
     clocks = [f"    {role}: {{{', '.join(lifetime)}}}\n" for role, n in roles.items() if n]
-    return (OF_NODES if per_node else OF_JOB).format(
+    return (FAILURES_OF_NODES if per_node else FAILURES_OF_JOB).format(
         mark=mark, source=source, clocks="".join(clocks), lifetime="\n  ".join(lifetime)
     )
 

@@ -23,8 +23,8 @@ from cprsim.results.metrics import records_of
 from cprsim.results.words import count, ends, percent, percent_number, significant, suited
 
 MOST_INCIDENTS, MOST_JOBS = 20, 200  # on a page; JSON has all
-MOST_CAUSES = 8
-TITLES = {"useful": "useful work", "lost": "lost work", "wait": "wait for a node"}
+CAUSES_SHOWN = 8
+PART_TITLES = {"useful": "useful work", "lost": "lost work", "wait": "wait for a node"}
 
 
 def answer_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Answer:
@@ -40,7 +40,7 @@ def answer_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Answer:
         "incidents": pd.DataFrame([_incident(incident) for incident in charged]),
     }
     planned = sum((Counter(job.planned) for job in jobs), Counter[str]())
-    told = ", ".join(f"{one_line(cause)} ({n})" for cause, n in planned.most_common(MOST_CAUSES))
+    told = ", ".join(f"{one_line(cause)} ({n})" for cause, n in planned.most_common(CAUSES_SHOWN))
     values = {
         "n_jobs": len(jobs),
         "wall_h": sum(job.wall_h for job in jobs),
@@ -99,7 +99,7 @@ def _document(
         answer=[
             f"{percent(useful['hours'] / wall_h if wall_h else 0.0)} of {significant(wall_h)} h "
             f"were useful work; most of the rest ({significant(most['hours'])} h) was "
-            f"{TITLES.get(most['part'], most['part'])}.",
+            f"{PART_TITLES.get(most['part'], most['part'])}.",
             f"{name}, {values['n_failures']:,} failures, {values['n_saves']:,} saves. "
             "95 % intervals are of what the logs do not say.",
         ],
@@ -117,7 +117,7 @@ def _document(
 
 def _parts(hours: Sequence[dict[str, Any]], wall_h: float) -> Table:
     rows = [
-        [TITLES.get(row["part"], row["part"]), *cells(row, "hours"),
+        [PART_TITLES.get(row["part"], row["part"]), *cells(row, "hours"),
          percent_number(row["hours"] / wall_h if wall_h else 0.0)]
         for row in hours
         if row["hours_high"] > 0 or row["part"] == "useful"

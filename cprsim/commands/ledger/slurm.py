@@ -21,7 +21,7 @@ HEADINGS = {
     "n_attempts": "attempts", "n_failed": "failed", "n_node_failures": "by a node",
     "node_h": "node-hours", "failed_node_h": "failed node-hours", "failed_cost": "cost of failed",
 }  # fmt: skip
-CAPTIONS = {
+TABLES_OF_SLURM = {
     "quarters": "By quarter",
     "nodes": "Each node's share: 1/n of an attempt on n nodes, as sacct does not say which failed "
     "(newer versions do: column FailedNode)",
@@ -119,7 +119,7 @@ def _document(
         remarks=[remark for remark, holds in remarks.items() if holds],
         sections=[
             Section(name.capitalize(), [_table(caption, frames[name], price)])
-            for name, caption in CAPTIONS.items()
+            for name, caption in TABLES_OF_SLURM.items()
         ],
     )
 

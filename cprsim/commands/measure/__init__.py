@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from cprsim.training.measuring.expectation import Expected
     from cprsim.training.measuring.measure import Measured, MeasureRequest
 
-CURVES = Path("results") / "curves"
+CURVE_FOLDER = Path("results") / "curves"
 
 
 @command
@@ -111,7 +111,7 @@ def measure(
     loaded = source_of(scenario, overrides).read()
 
     design, kinds = design_of(strategies), tuple(map(Metric, metrics))
-    path = CURVES / f"{loaded.scenario.name}.json" if file is None else Path(file)
+    path = CURVE_FOLDER / f"{loaded.scenario.name}.json" if file is None else Path(file)
     if path.suffix.lower() != ".json":
         raise ParameterError(f"--out: {path}: the file of a curve ends in .json")
     require_writable(path.parent)

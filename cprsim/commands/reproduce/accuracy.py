@@ -36,14 +36,14 @@ from cprsim.training.proxy_model import ProxyModel, proxy_model
 
 KAGGLE, PRODUCTION = "criteo-kaggle.yaml", "production.yaml"
 N_SERVERS = 8
-SHOWN = {
+SAVING_LABELS = {
     "partial": "whole saves",
     "round-robin": "round robin",
     "ssu": "CPR-SSU",
     "mfu": "CPR-MFU",
     "scar": "CPR-SCAR",
 }
-LOST = {"auc": "AUC lost", "log_loss": "log-loss added"}
+ACCURACY_LOST = {"auc": "AUC lost", "log_loss": "log-loss added"}
 Losses = dict[str, Any]  # what a trial loses against its twin
 
 
@@ -54,7 +54,7 @@ def clicks_of(work: Work) -> str:
 
 def label_of(strategy: str) -> str:
     """A strategy as people call it."""
-    name = SHOWN[strategy.removesuffix(MORE_BYTES)]
+    name = SAVING_LABELS[strategy.removesuffix(MORE_BYTES)]
     return f"{name}, small tables often" if strategy.endswith(MORE_BYTES) else name
 
 
@@ -90,7 +90,7 @@ def losses(trial: Trial, twin: Quality, quality: Quality) -> Losses:
 
 # --------------------------------------------------------------------------- by strategy
 
-INTERVAL = 0.8  # T_save over the job: 44.8 of 56 h, CPR's at target PLS 0.1
+SAVE_INTERVAL = 0.8  # T_save over the job: 44.8 of 56 h, CPR's at target PLS 0.1
 PRIORITY = ("scar", "mfu", "ssu", "round-robin")
 SAVINGS = ("partial", *PRIORITY, *(name + MORE_BYTES for name in PRIORITY))
 ASKED = tuple(name + suffix for suffix in ("", MORE_BYTES) for name in ("mfu", "ssu"))
@@ -104,34 +104,34 @@ def accuracy(work: Work) -> Summary:
     mean = {
         (name, metric): StudyEstimate.of_mean(lost.get_group(name)[metric])
         for name in SAVINGS
-        for metric in ("pls", *LOST)
+        for metric in ("pls", *ACCURACY_LOST)
     }
     of_partial = lost.get_group("partial")["auc"].to_numpy()
     saved = {  # paired differences: the same failures, so most of the noise cancels
         name: StudyEstimate.of_mean(of_partial - lost.get_group(name)["auc"].to_numpy())
         for name in SAVINGS[1:]
     }
-    twin = {metric: np.mean([seed["twin"][metric] for seed in seeds]) for metric in LOST}
+    twin = {metric: np.mean([seed["twin"][metric] for seed in seeds]) for metric in ACCURACY_LOST}
     gain = "AUC saved against whole saves"
-    no_loss = {label: f"of {twin[metric]:.5f}: 0" for metric, label in LOST.items()}
+    no_loss = {label: f"of {twin[metric]:.5f}: 0" for metric, label in ACCURACY_LOST.items()}
     rows = [{"strategy": "no failures, full recovery"} | no_loss | {gain: ""}]
     rows += [
         {"strategy": label_of(name)}
-        | {label: mean[name, metric].text() for metric, label in LOST.items()}
+        | {label: mean[name, metric].text() for metric, label in ACCURACY_LOST.items()}
         | {gain: saved[name].text() if name in saved else ""}
         for name in SAVINGS
     ]
 
     def panel(metric: str, unit: str) -> Panel:
         lines = (
-            series(label, [SHOWN[name] for name in names],
+            series(label, [SAVING_LABELS[name] for name in names],
                    [mean[name + suffix, metric] for name in names], kind="points")
             for suffix, label, names in (
-                ("", "equal bytes", list(SHOWN)),
-                (MORE_BYTES, "small tables often", [name for name in SHOWN if name in PRIORITY]),
+                ("", "equal bytes", list(SAVING_LABELS)),
+                (MORE_BYTES, "small tables often", [n for n in SAVING_LABELS if n in PRIORITY]),
             )
         )  # fmt: skip
-        return Panel(LOST[metric], "", f"{LOST[metric]}{unit}", tuple(lines))
+        return Panel(ACCURACY_LOST[metric], "", f"{ACCURACY_LOST[metric]}{unit}", tuple(lines))
 
     return work.study.summary(
         {
@@ -139,7 +139,7 @@ def accuracy(work: Work) -> Summary:
                Tested(saved[name].above(0), saved[name].text()) for name in ASKED},
             "PLS of these failures": mean["partial", "pls"],
             **{f"{label}: {label_of(name)}": mean[name, metric]
-               for metric, label in LOST.items() for name in SAVINGS},
+               for metric, label in ACCURACY_LOST.items() for name in SAVINGS},
         },
         {"By strategy:": rows},
         panel("auc", ""),
@@ -153,7 +153,7 @@ def _two_failures(work: Work, samples: int | None, seed: int) -> dict[str, Any]:
     rng = stream(seed, 0, "reproduce/accuracy")
     at = np.sort(rng.random(2)).tolist()
     failures = tuple(ShardFailure(instant, (int(rng.integers(N_SERVERS)),)) for instant in at)
-    trials = [Trial(Saving(name, INTERVAL), failures) for name in SAVINGS]
+    trials = [Trial(Saving(name, SAVE_INTERVAL), failures) for name in SAVINGS]
     return lost_by(setting_of(work, seed, samples), trials)
 
 
@@ -161,7 +161,7 @@ def _two_failures(work: Work, samples: int | None, seed: int) -> dict[str, Any]:
 
 CURVE = "criteo-kaggle-linear"
 FIRST_SEED, FIRST_ANEW = 900_001, 910_001  # none of those that the shipped curve was measured on
-STRATEGIES = ("partial", "ssu", "mfu", "scar", "round-robin")
+STRATEGIES_OF_STUDY = ("partial", "ssu", "mfu", "scar", "round-robin")
 # (failures, servers that fail together, T_save over the job): PLS from about 0.01 to 0.3
 HISTORIES = ((1, 1, 0.2), (2, 1, 0.8), (4, 2, 0.2), (8, 4, 0.15))
 ORDERED = ("ssu", "mfu", "scar")
@@ -189,7 +189,7 @@ def pls_accuracy(work: Work) -> Summary:
     sums = products.groupby(["strategy", "seed"])[["xy", "xx"]].sum()
     slopes = (sums.xy / sums.xx).unstack("seed")
     slope, ratios = (
-        {name: StudyEstimate.of_mean(table.loc[name]) for name in STRATEGIES}
+        {name: StudyEstimate.of_mean(table.loc[name]) for name in STRATEGIES_OF_STUDY}
         for table in (slopes, slopes / slopes.loc["partial"])
     )
     flatter = [ratios[name].below(1) for name in ORDERED]
@@ -237,14 +237,14 @@ def pls_accuracy(work: Work) -> Summary:
             "order of the slopes": in_order,
             "AUC lost per PLS, whole saves": slope["partial"],
             **{f"slope of {label_of(name)} over that of whole saves": ratios[name]
-               for name in STRATEGIES[1:]},
+               for name in STRATEGIES_OF_STUDY[1:]},
             **comparisons,
         },
         {
             "AUC lost per PLS (a slope of 0.01 means: 1 % of the samples lost, 0.0001 of AUC):": (
                 {"strategy": label_of(name), "fresh runs, per PLS": slope[name].text()}
                 | cells(name)
-                for name in STRATEGIES
+                for name in STRATEGIES_OF_STUDY
             )
         },
         panel("Whole saves", "partial"),
@@ -269,7 +269,7 @@ def _histories(work: Work, histories: Iterable[tuple[int, int, float]], seed: in
             ShardFailure(at, tuple(sorted(rng.choice(N_SERVERS, n_together, False).tolist())))
             for at in np.sort(rng.random(n_failures)).tolist()
         )
-        trials += [Trial(Saving(name, interval), failures) for name in STRATEGIES]
+        trials += [Trial(Saving(name, interval), failures) for name in STRATEGIES_OF_STUDY]
     return lost_by(setting_of(work, seed, None), trials)
 
 
@@ -278,7 +278,7 @@ def _measured_anew(work: Work, n_seeds: int) -> Measured | None:
     if not n_seeds:
         return None
     loaded = work.scenario(KAGGLE, [f"kernel.seed={FIRST_ANEW}", *work.clicks_overrides()])
-    design, journals = Design(STRATEGIES), work.out / "journals" / work.digest("curve")
+    design, journals = Design(STRATEGIES_OF_STUDY), work.out / "journals" / work.digest("curve")
     return measure(
         MeasureRequest(loaded, journals, n_seeds=n_seeds, workers=work.workers, design=design)
     )
@@ -344,7 +344,7 @@ def _weighted(trial: Mapping[Any, Any], response: Response) -> Floats:
 
 # --------------------------------------------------------------------------- at production scale
 
-AT_SCALE = {
+NAMES_AT_SCALE = {
     "cpr": "CPR, divided",
     "cpr-undivided": "CPR, undivided",
     "cpr-mfu": "CPR-MFU, divided",
@@ -352,7 +352,7 @@ AT_SCALE = {
     "cpr-0.02": "CPR, divided, target 0.02",
 }
 IN_CURVES = ("cpr", "cpr-undivided", "cpr-mfu")  # more lines would hide each other
-QUANTITIES = {"pls": "PLS", "log_loss": "log-loss added", "auc": "AUC lost"}
+LOSS_LABELS = {"pls": "PLS", "log_loss": "log-loss added", "auc": "AUC lost"}
 SETTLED = 0.1  # share of the run after which the loss is shown
 N_SHOWN = 150  # points of a curve
 ADDED = 0.0008  # to the training loss (published)
@@ -367,10 +367,10 @@ def production_loss(work: Work) -> Summary:
     seeds = work.per_seed(partial(_at_scale, work, samples), n_seeds)
     mean = {
         (name, key): StudyEstimate.of_mean([seed[name][key] for seed in seeds])
-        for name in AT_SCALE
-        for key in QUANTITIES
+        for name in NAMES_AT_SCALE
+        for key in LOSS_LABELS
     }
-    added = [mean[name, "log_loss"] for name in AT_SCALE]
+    added = [mean[name, "log_loss"] for name in NAMES_AT_SCALE]
     lost, pls = (sum(seed["cpr"][key] for seed in seeds) for key in ("log_loss", "pls"))
     slope = lost / pls
 
@@ -380,15 +380,15 @@ def production_loss(work: Work) -> Summary:
     return work.study.summary(
         {
             "log-loss added by the failures, by strategy": added,
-            **{f"{QUANTITIES[key]}: {label}": mean[name, key]
-               for name, label in AT_SCALE.items() for key in ("log_loss", "pls")},
+            **{f"{LOSS_LABELS[key]}: {label}": mean[name, key]
+               for name, label in NAMES_AT_SCALE.items() for key in ("log_loss", "pls")},
         },
         {
             "By strategy:": (
                 {"strategy": label}
-                | {heading: mean[name, key].text() for key, heading in QUANTITIES.items()}
+                | {heading: mean[name, key].text() for key, heading in LOSS_LABELS.items()}
                 | {"log-loss per PLS": per_pls(name).text()}
-                for name, label in AT_SCALE.items()
+                for name, label in NAMES_AT_SCALE.items()
             )
         },
         *_curves(seeds[0], added),
@@ -433,9 +433,9 @@ def _curves(first: dict[str, Any], added: list[StudyEstimate]) -> tuple[Panel, .
     position, baseline = np.array(first["position"]), np.array(first[""])
     late = position > SETTLED * position[-1]
     x, x_label = position[late] / 1e3, "thousand samples"
-    curves = {AT_SCALE[name]: np.array(first[name]["curve"]) for name in IN_CURVES}
+    curves = {NAMES_AT_SCALE[name]: np.array(first[name]["curve"]) for name in IN_CURVES}
     losses = (curves | {"no failures": baseline}).items()
-    names = [*AT_SCALE.values()]
+    names = [*NAMES_AT_SCALE.values()]
     paper = series(f"paper: {ADDED} (published)", names, [ADDED] * len(names), kind="paper")
     return (
         Panel("Training loss", x_label, "loss, nats",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.commands.reproduce.study import COLUMNS, Listing, Reproduced, Study
+from cprsim.commands.reproduce.study import STUDY_COLUMNS, Listing, Reproduced, Study
 from cprsim.commands.reproduce.verdicts import Claim, Finding
 from cprsim.job.records import NO_NUMBER
 from cprsim.pages.answer import Answer
@@ -30,11 +30,11 @@ from cprsim.pages.provenance import origin
 from cprsim.results.folder import read_manifest
 from cprsim.results.words import count, ends, significant, suited
 
-MARKS = (
+HOW_KNOWN = (
     "published: in the paper's abstract or poster; secondary: in a text that quotes it; derived: "
     "by arithmetic from these; recalled: remembered, not checked"
 )
-MOST_ROWS = 60  # of a panel: a curve of more points is read off the figure
+MOST_POINTS_OF_TABLE = 60  # of a panel: a curve of more points is read off the figure
 FINDINGS = [finding for finding in Finding if finding is not Finding.NOTHING]
 
 
@@ -46,7 +46,7 @@ def answer_of_list(studies: Iterable[Study]) -> Answer:
         "their content, as their figure and table numbers were not at hand."
     )
     columns = word_columns("name", "of the paper", "known as", "what it shows")
-    table = Table(f"Known as: how the paper's numbers are known. {MARKS}", columns, rows)
+    table = Table(f"Known as: how the paper's numbers are known. {HOW_KNOWN}", columns, rows)
     document = Document("Results of papers", "What can be made again?", [sentence], table=table)
     frame = pd.DataFrame(rows, columns=["name", "paper", "known_as", "shows"])
     return Answer("studies", "results of papers", lambda: document, {"studies": frame})
@@ -152,7 +152,7 @@ def _chart_blocks(chart: Chart) -> list[Block]:
 
 def _panel_table(panel: Panel) -> Table:
     rows = [_point_cells(*point) for point in _drawn(panel)]
-    step = max(1, ceil(len(rows) / MOST_ROWS))
+    step = max(1, ceil(len(rows) / MOST_POINTS_OF_TABLE))
     cut = "" if step == 1 else f"; one of {step} of the {len(rows):,} values"
     bands = [
         [band.label, "all along", NO_NUMBER, ends(band.low, band.high)]
@@ -176,8 +176,8 @@ def overview_of_reproductions(results: Sequence[Reproduced]) -> Document:
     """All comparisons of several reproduced results in one table."""
     rows = [row for result in results for row in result.summary.rows]
     verdicts = Table(
-        f"Quantities that the paper has a number for, by result. {MARKS}.",
-        word_columns("result", *COLUMNS),
+        f"Quantities that the paper has a number for, by result. {HOW_KNOWN}.",
+        word_columns("result", *STUDY_COLUMNS),
         [[result.name, *_cells(row)] for result in results for row in _judged(result.summary.rows)],
         grouped=True,
     )
@@ -225,8 +225,8 @@ def _counts(result: Reproduced) -> list[str]:
 
 def _comparisons(rows: Sequence[Claim]) -> Table:
     return Table(
-        f"Quantities, with 95 % intervals where ours has noise. {MARKS}.",
-        word_columns(*COLUMNS),
+        f"Quantities, with 95 % intervals where ours has noise. {HOW_KNOWN}.",
+        word_columns(*STUDY_COLUMNS),
         [[cell or NO_NUMBER for cell in _cells(row)] for row in rows],
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cprsim.job.records import Estimate
 from cprsim.pages.chart import Kind, Series, floats
-from cprsim.results.words import ROUNDING, significant, with_interval
+from cprsim.results.words import NARROWEST, significant, with_interval
 
 SMALL = 0.5  # values below it are shown with as many decimals as their intervals allow
 
@@ -54,7 +54,7 @@ class StudyEstimate(Estimate):
         """
         value, (low, high) = self.mean, self.ends
         half, text = (high - low) / 2, significant
-        is_exact, width = half <= ROUNDING * abs(value), ""
+        is_exact, width = half <= NARROWEST * abs(value), ""
         if 0 < abs(value) < SMALL:
             digits = 2 - floor(log10(abs(value)))
             if not is_exact:

@@ -27,12 +27,12 @@ from cprsim.pages.chart import Band, Kind, Panel, Series
 from cprsim.scenario.assemble import Experiment, assemble
 
 SCENARIO = "failure-analysis.yaml"
-TITLES = {"gpu-cluster": "InfiniteHBD", "lanl": "LANL"}
-NODES = (25, 50, 100, 200, 300, 400)
+LOG_TITLES = {"gpu-cluster": "InfiniteHBD", "lanl": "LANL"}
+NODES_OF_JOBS = (25, 50, 100, 200, 300, 400)
 JOBS_OF = (200, 300, 400)  # nodes of the jobs whose times to failure are looked at together
-N_EMB_PS = 18
+N_EMB_PS_OF_CLUSTER = 18
 MTBF_H, SHAPE = (14, 30), 0.67  # of the paper
-N_SHOWN = 60  # points of a curve
+N_POINTS_OF_HAZARD = 60  # points of a curve
 DIGITS = {"n": ",.0f", "shape": ".3f"}  # of a fit's numbers, where they are not .2f
 GammaFit = Mapping[str, float]  # by the heading under which it is shown
 
@@ -41,7 +41,7 @@ def failure_analysis(work: Work) -> Summary:
     """Draw jobs, take their times to failure, and fit."""
     n_jobs, n_draws = work.pick(1000, 4000, 17_000), work.pick(3, 6, 12)
     draws = work.per_seed(partial(_times, work, n_jobs), n_draws)
-    mtbf_h = {n_nodes: _mtbf_h(_job_of(work, n_nodes)) for n_nodes in NODES}
+    mtbf_h = {n_nodes: _mtbf_h(_job_of(work, n_nodes)) for n_nodes in NODES_OF_JOBS}
     useful_h = assemble(work.scenario(SCENARIO)).useful_h
 
     def joined(hours: Iterable[Sequence[float]]) -> Lifetimes:
@@ -50,7 +50,7 @@ def failure_analysis(work: Work) -> Summary:
 
     lifetimes = [joined(draw.values()) for draw in draws]
     fits = [gamma_fit(times) for times in lifetimes]
-    of_logs = {TITLES[name]: gamma_fit(_gaps(work, name)) for name in work.study.data_files()}
+    of_logs = {LOG_TITLES[name]: gamma_fit(_gaps(work, name)) for name in work.study.data_files()}
     fitted = {
         **{f"jobs, draw {number}": numbers for number, numbers in enumerate(fits, start=1)},
         **{f"jobs of {n} nodes": gamma_fit(joined(draw[n] for draw in draws)) for n in draws[0]},
@@ -125,7 +125,7 @@ def _quantities(
 
 
 def _job_of(work: Work, n_nodes: int, *overrides: str) -> Experiment:
-    sets = [f"cluster.trainers={n_nodes - N_EMB_PS}", *overrides]
+    sets = [f"cluster.trainers={n_nodes - N_EMB_PS_OF_CLUSTER}", *overrides]
     return assemble(work.scenario(SCENARIO, sets))
 
 
@@ -170,7 +170,7 @@ def _panels(
     gamma = Gamma.from_mean(fitted["mean, h"], fitted["shape"])
     label = f"gamma, shape {fitted['shape']:.2f}"
     curve = survival_curve(lifetimes)
-    shown = np.unique(np.linspace(0, len(curve.age_h) - 1, N_SHOWN).astype(int))
+    shown = np.unique(np.linspace(0, len(curve.age_h) - 1, N_POINTS_OF_HAZARD).astype(int))
     ages = curve.age_h[shown]
     borders = np.array([0.0, 0.5, 1, 2, 4, 7, 11, 16, 24, 40, 70, 100])
     middle = (borders[:-1] + borders[1:]) / 2

@@ -20,24 +20,27 @@ from cprsim.commands.reproduce.verdicts import Target
 from cprsim.failures.sources import stream
 from cprsim.files.units import TIME
 from cprsim.job.records import Floats
+from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.chart import Panel
 from cprsim.results.metrics import IN_TABLES
 from cprsim.results.pipeline import simulate
 from cprsim.results.rows import replication_rows
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.population import drawn_kinds, fleet_of, scenario_of
+from cprsim.scenario.prices import HOURS_PER_YEAR
 from cprsim.scenario.reading import LoadedScenario
 
 SCENARIO = "fleet.yaml"
 N_TOGETHER = 34  # kinds of jobs that one part of the work simulates
 MOST_OF_A_KIND = 100  # jobs
-HOURS_PER_YEAR = 8766.0
-N_RESAMPLED = 400
+RESAMPLED_KINDS = 400
 AS_FIXED = "as fixed"
 WORST, YEARS = 43.0, 1156.0  # of the paper: % for the worst 5 %, machine-years lost
-STRATEGIES = {"full": "full recovery", "cpr": "CPR"}
-PARTS = tuple(part for part in IN_TABLES if part not in ("detect", "wait"))  # none of both here
-# By strategy and quantity, (kinds of jobs, jobs of a kind): `overhead` and its `PARTS` in % of
+TWO_STRATEGIES = {"full": "full recovery", "cpr": "CPR"}
+MADE_PARTS = tuple(
+    part for part in IN_TABLES if part not in ("detect", "wait")
+)  # none of both here
+# By strategy and quantity, (kinds of jobs, jobs of a kind): `overhead` and its `MADE_PARTS` in % of
 # useful time, useful `node_h`, and `machine_years` lost, as if each job were all of them.
 Jobs = Mapping[str, Mapping[str, Floats]]
 Statistic = Callable[[Floats], Floats]  # (resamples, jobs) -> (resamples,)
@@ -55,7 +58,7 @@ def worst(jobs: Floats) -> Floats:
 
 
 P50, P75, P90, P95 = (partial(np.quantile, q=share, axis=1) for share in (0.5, 0.75, 0.9, 0.95))
-STATISTICS: dict[str, Statistic] = {
+STUDY_STATISTICS: dict[str, Statistic] = {
     "mean": mean, "P90": P90, "P95": P95, "mean of the worst 5 %": worst,
 }  # fmt: skip
 BARS: dict[str, tuple[float, float, Statistic]] = {
@@ -75,8 +78,8 @@ def number(
 ) -> StudyEstimate:  # fmt: skip
     """A statistic of the jobs with its 95 % interval, by drawing kinds of jobs again."""
     values, rng = jobs[strategy][of], stream(1, 0, "fleet/resampling")
-    kinds = rng.integers(len(values), size=(N_RESAMPLED, len(values)))
-    low, high = np.quantile(statistic(values[kinds].reshape(N_RESAMPLED, -1)), [0.025, 0.975])
+    kinds = rng.integers(len(values), size=(RESAMPLED_KINDS, len(values)))
+    low, high = np.quantile(statistic(values[kinds].reshape(RESAMPLED_KINDS, -1)), [0.025, 0.975])
     return StudyEstimate(float(statistic(values.reshape(1, -1))[0]), float(low), float(high))
 
 
@@ -85,7 +88,7 @@ def split(jobs: Jobs, strategy: str, low: float, high: float) -> dict[str, float
     mine = pd.DataFrame({name: values.ravel() for name, values in jobs[strategy].items()})
     ranked = mine.sort_values("overhead", kind="stable")
     between = ranked.iloc[int(low * len(mine)) : int(np.ceil(high * len(mine)))]
-    return {part: float(between[part].mean()) for part in PARTS}
+    return {part: float(between[part].mean()) for part in MADE_PARTS}
 
 
 def fleet(work: Work) -> Summary:
@@ -105,16 +108,16 @@ def fleet(work: Work) -> Summary:
     assumed = years.free
     splits = [
         (strategy, "all" if name == "mean" else name, split(fixed, strategy, low, high))
-        for strategy in STRATEGIES
+        for strategy in TWO_STRATEGIES
         for name, (low, high, _) in BARS.items()
     ]
     return work.study.summary(
         {
             **{f"full recovery, overhead: {name}": number(fixed, "full", statistic)
-               for name, statistic in STATISTICS.items()},
+               for name, statistic in STUDY_STATISTICS.items()},
             "machine-years lost": number(fixed, of="machine_years"),
             **{f"CPR, overhead: {name}": number(fixed, "cpr", statistic)
-               for name, statistic in STATISTICS.items()},
+               for name, statistic in STUDY_STATISTICS.items()},
             "CPR, machine-years lost": number(fixed, "cpr", of="machine_years"),
         },
         {
@@ -129,7 +132,7 @@ def fleet(work: Work) -> Summary:
             "for the last ones; overheads in %:": (
                 {"assumption": title}
                 | {f"full: {name}": number(jobs, "full", statistic).text()
-                   for name, statistic in STATISTICS.items()}
+                   for name, statistic in STUDY_STATISTICS.items()}
                 | {"machine-years": number(jobs, of="machine_years").text(),
                    "CPR: mean": number(jobs, "cpr").text()}
                 for title, jobs in by_assumption.items()
@@ -168,7 +171,7 @@ def _jobs_of_kinds(
     n_jobs = fleet_of(fleet).jobs or 0
     n_each = min(n_jobs // n_kinds, MOST_OF_A_KIND)
     fleet = fleet.varied({"simulation.replications": n_each}, fleet.place)
-    collected: dict[str, dict[str, list[Any]]] = {strategy: {} for strategy in STRATEGIES}
+    collected: dict[str, dict[str, list[Any]]] = {strategy: {} for strategy in TWO_STRATEGIES}
     kinds = drawn_kinds(fleet, n_kinds)[first : first + N_TOGETHER]
     for number, kind in enumerate(kinds, start=first):
         experiment = assemble(scenario_of(fleet, kind, number))
@@ -179,7 +182,7 @@ def _jobs_of_kinds(
                 "overhead": 100 * overhead_h / useful_h,
                 "machine_years": n_jobs / HOURS_PER_YEAR * (n_nodes * overhead_h),
                 "node_h": n_nodes * useful_h,
-            } | {part: 100 * mine[f"{part}_h"] / useful_h for part in PARTS}
+            } | {part: 100 * mine[f"{part}_h"] / useful_h for part in MADE_PARTS}
             for name, values in columns.items():
                 collected[str(strategy)].setdefault(name, []).append(values.tolist())
     return collected
@@ -201,15 +204,15 @@ def bars(jobs: Jobs) -> Panel:
     totals = [number(jobs, "full", statistic).ends for *_, statistic in BARS.values()]
     parts = (
         series(part, BARS, [shares[part] for shares in splits],
-               *(zip(*totals, strict=True) if part == PARTS[-1] else ()), kind="stack")
-        for part in PARTS
+               *(zip(*totals, strict=True) if part == MADE_PARTS[-1] else ()), kind="stack")
+        for part in MADE_PARTS
     )  # fmt: skip
     papers = (
         series("paper (secondary): mean 12 to 13 %, worst 5 % 43 %",
                ("mean", "worst 5 %"), (12.5, WORST), kind="paper"),
         series("paper (published): P90 over 30 %", ("P90",), (30.0,), kind="paper"),
     )  # fmt: skip
-    title, y_label = "Full recovery, by percentile of overhead", "overhead, % of useful time"
+    title, y_label = "Full recovery, by percentile of overhead", OVERHEAD_LABEL
     return Panel(title, "jobs", y_label, (*parts, *papers))
 
 
@@ -219,13 +222,13 @@ def _exceedances(jobs: Jobs) -> Panel:
     curves = (
         series(name, np.quantile(jobs[strategy]["overhead"], 1 - shares), 100 * shares,
                kind="steps")
-        for strategy, name in STRATEGIES.items()
+        for strategy, name in TWO_STRATEGIES.items()
     )  # fmt: skip
     papers = (
         series("paper (published): over 30 % at P90", (30.0,), (10.0,), kind="paper"),
         series("paper (secondary): 43 % at P95", (WORST,), (5.0,), kind="paper"),
     )
     return Panel(
-        "How many jobs lose more than that", "overhead, % of useful time",
+        "How many jobs lose more than that", OVERHEAD_LABEL,
         "jobs that lose more, % of all", (*curves, *papers), y_log=True,
     )  # fmt: skip

@@ -21,6 +21,7 @@ from cprsim.commands.reproduce.verdicts import TOLERANCE, Ours, Tested
 from cprsim.files import finite_or_none
 from cprsim.job.intervals import full_overhead_fraction, partial_overhead_fraction
 from cprsim.job.policy import ROLL_BACK, Policy
+from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.chart import Band, Panel, Series
 from cprsim.recovery.systems import N_SHIPPED, SYSTEMS
 from cprsim.results.metrics import IN_TABLES, spreads, summarise
@@ -32,10 +33,9 @@ Case = TypeVar("Case", bound=Hashable)
 Values = Mapping[str, Mapping[str, Sequence[float | None]]]  # strategy, quantity: mean, low, high
 Labels = Mapping[str, str]  # by strategy
 KAGGLE, PRODUCTION = "criteo-kaggle.yaml", "production.yaml"
-OVERHEAD = "overhead, % of useful time"
 FULL, PARTIAL = {"full": "full recovery"}, {"partial": "naive partial"}
-FORMS = {"cpr": "divided", "cpr-undivided": "undivided"}
-OF_FORMS = {form: f"CPR, {label}" for form, label in FORMS.items()}
+CPR_FORMS = {"cpr": "divided", "cpr-undivided": "undivided"}
+OF_FORMS = {form: f"CPR, {label}" for form, label in CPR_FORMS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +116,12 @@ def overheads_over(
         series(label, cases, [simulated.percent(name) for simulated in cases.values()])
         for name, label in strategies.items()
     )
-    return Panel(title, x_label, OVERHEAD, lines, **scales)
+    return Panel(title, x_label, OVERHEAD_LABEL, lines, **scales)
 
 
 # --------------------------------------------------------------------------- the emulation
 
-TITLES = {"criteo-kaggle": "Kaggle", "criteo-terabyte": "Terabyte"}
+CRITEO_TITLES = {"criteo-kaggle": "Kaggle", "criteo-terabyte": "Terabyte"}
 PAPERS = ("full", "partial", "cpr-mfu", "cpr-ssu")  # whose overheads the paper has
 IN_EMULATION = FULL | {
     "partial": "naive partial recovery",
@@ -140,7 +140,7 @@ def fig_overheads(work: Work) -> Summary:
     """
     estimates: dict[str, Ours] = {}
     rows, panels = [], []
-    for name, title in TITLES.items():
+    for name, title in CRITEO_TITLES.items():
         file = f"{name}.yaml"
         own, listed = own_systems(work.scenario(file))
         shown = IN_EMULATION | dict(zip(own, own, strict=True))
@@ -180,7 +180,7 @@ def fig_overheads(work: Work) -> Summary:
             for marked in [[key for key, target in reported.items() if target.mark == mark]]
         ]  # fmt: skip
         drawn = (*injected.stack(shown), *papers)
-        panels.append(Panel(f"Criteo {title}", "", OVERHEAD, drawn))
+        panels.append(Panel(f"Criteo {title}", "", OVERHEAD_LABEL, drawn))
     return work.study.summary(
         estimates, {"The same in detail, in % of useful time:": rows}, *panels
     )
@@ -243,7 +243,8 @@ def sensitivity(work: Work) -> Summary:
     return work.study.summary(
         {
             **_over_failures(runs["failures"][2], runs["failures"][40]),
-            **{_pls(form, k): runs["servers"][k][form, "pls"] for k in TOGETHER for form in FORMS},
+            **{_pls(form, k): runs["servers"][k][form, "pls"]
+               for k in TOGETHER for form in CPR_FORMS},
             **{f"10 intervals: {_pls('cpr', k)}": runs["ten intervals, servers"][k]["cpr", "pls"]
                for k in TOGETHER},
         },
@@ -300,16 +301,16 @@ NODE_MTBF_H = 8 * 28.0  # so that 8 nodes have the emulation's MTBF of 28 h
 LINEAR, WEIBULL = "MTBF falling as 1/n", "independent new nodes, Weibull 0.7"
 INDEPENDENT = "independent nodes, exponential"
 SHRINKING = f"{LINEAR}, each server loads its own share"
-FAILURES = {
+FAILURE_TEXTS = {
     LINEAR: "{{kind: job, family: exponential, mtbf: {job_h} h, role: emb_ps}}",
     INDEPENDENT: "{{kind: node, roles: {{emb_ps: {{family: exponential, mtbf: {node_h} h}}}}}}",
     WEIBULL: "{{kind: node, start: fresh, roles: "
         "{{emb_ps: {{family: weibull, shape: 0.7, mtbf: {node_h} h}}}}}}",
 }  # fmt: skip
-FAILURES[SHRINKING] = FAILURES[LINEAR]
+FAILURE_TEXTS[SHRINKING] = FAILURE_TEXTS[LINEAR]
 SCALED = FULL | PARTIAL | {"cpr": "CPR"}
 TABLES_GB = 400.0  # any size: the bandwidth below makes a save of all of it take 5.62 min
-BANDWIDTH = f"{TABLES_GB * 8 / (5.62 * 60)!r} Gbit/s"
+STORAGE_BANDWIDTH = f"{TABLES_GB * 8 / (5.62 * 60)!r} Gbit/s"
 
 
 def scalability(work: Work) -> Summary:
@@ -320,9 +321,9 @@ def scalability(work: Work) -> Summary:
     independent new nodes that fail most when young (Weibull).
     """
     replications = f"simulation.replications={work.pick(500, 4000, 40_000)}"
-    cases = {(kind, n): [*_scaled(kind, n), replications] for kind in FAILURES for n in NODES}
+    cases = {(kind, n): [*_scaled(kind, n), replications] for kind in FAILURE_TEXTS for n in NODES}
     simulated = simulate_cases(work, KAGGLE, cases)
-    runs = {kind: {n: simulated[kind, n] for n in NODES} for kind in FAILURES}
+    runs = {kind: {n: simulated[kind, n] for n in NODES} for kind in FAILURE_TEXTS}
     cpr, full = (
         {kind: [case.percent(name) for case in runs[kind].values()] for kind in runs}
         for name in ("cpr", "full")
@@ -367,13 +368,13 @@ def scalability(work: Work) -> Summary:
 def _scaled(kind: str, n: int) -> list[str]:
     overrides = [
         f"cluster.emb_ps={n}",
-        f"failures={FAILURES[kind].format(job_h=NODE_MTBF_H / n, node_h=NODE_MTBF_H)}",
+        f"failures={FAILURE_TEXTS[kind].format(job_h=NODE_MTBF_H / n, node_h=NODE_MTBF_H)}",
         "recovery=[full, partial, {strategy: cpr, target_pls: 0.1}]",
     ]
     if kind == SHRINKING:
         overrides += [
             f"cluster.shard_size={TABLES_GB / n!r} GB",
-            f"storage={{bandwidth: {BANDWIDTH}}}",
+            f"storage={{bandwidth: {STORAGE_BANDWIDTH}}}",
             "costs.save=transfer",
             "costs.load=transfer",
         ]
@@ -389,7 +390,7 @@ STORAGES = {  # in all, and per server
 }
 RESCHEDULE_MIN = (1, 2, 5)
 TYPICAL = ("25 Gbit/s in all", 2)  # the shipped scenario as it is
-AT_SCALE = FULL | {"partial": "naive partial recovery"} | OF_FORMS
+LABELS_AT_SCALE = FULL | {"partial": "naive partial recovery"} | OF_FORMS
 IN_WORDS = {True: "yes", False: "no", None: "open"}
 LEFT_OPEN = {
     (storage, minutes): [
@@ -414,26 +415,26 @@ def production(work: Work) -> Summary:
         (*choice, policy.name): first_order_removed(policy)
         for choice, sets in LEFT_OPEN.items()
         for policy in assemble(work.scenario(PRODUCTION, sets)).policies
-        if policy.name in FORMS
+        if policy.name in CPR_FORMS
     }
     removed = {case: simulated[case[:2]].removed_percent(case[2]) for case in by_formula}
     over_91 = work.study.claims["overhead removed by CPR"]
     met_by_case = {case: over_91.met_by(share) for case, share in removed.items()}
     reached = [
-        f"{storage}, O_res {minutes} min, {FORMS[form]}"
+        f"{storage}, O_res {minutes} min, {CPR_FORMS[form]}"
         for (storage, minutes, form), is_met in met_by_case.items()
         if is_met
     ]
     by_reschedule = tuple(
-        series(f"{storage}, {FORMS[form]}", RESCHEDULE_MIN,
+        series(f"{storage}, {CPR_FORMS[form]}", RESCHEDULE_MIN,
                [removed[storage, minutes, form] for minutes in RESCHEDULE_MIN])
-        for form in FORMS for storage in STORAGES
+        for form in CPR_FORMS for storage in STORAGES
     )  # fmt: skip
     return work.study.summary(
         {
             "overhead removed by CPR": [*removed.values()],
             "full recovery, overhead of the shipped scenario": typical.percent("full"),
-            **{f"CPR ({form}), likewise": typical.percent(name) for name, form in FORMS.items()},
+            **{f"CPR ({form}), likewise": typical.percent(cpr) for cpr, form in CPR_FORMS.items()},
         },
         {
             "Share of full recovery's overhead that CPR removes; 50 GB per server and target PLS "
@@ -441,7 +442,7 @@ def production(work: Work) -> Summary:
                 {
                     "storage bandwidth": storage,
                     "O_res, min": str(minutes),
-                    "interval": FORMS[form],
+                    "interval": CPR_FORMS[form],
                     "T_save, h": f"{simulated[storage, minutes][form, 'save_interval_h'].mean:.3g}",
                     "PLS": f"{simulated[storage, minutes][form, 'pls'].mean:.3f}",
                     "removed, first order": f"{100 * share:.1f} %",
@@ -453,7 +454,7 @@ def production(work: Work) -> Summary:
         },
         Panel(
             f"Overhead of the shipped scenario ({TYPICAL[0]}, O_res {TYPICAL[1]} min)",
-            "", OVERHEAD, typical.stack(AT_SCALE),
+            "", OVERHEAD_LABEL, typical.stack(LABELS_AT_SCALE),
         ),
         Panel(
             "Removed by CPR, over what the paper leaves open", "rescheduling O_res, min",

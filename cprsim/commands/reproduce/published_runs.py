@@ -35,7 +35,7 @@ from cprsim.scenario.job import values_along
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import Plain
 
-SEED = 60
+SEED_OF_RUNS = 60
 CANNOT_TELL = 10.0  # points, or per cent of the median: wider intervals decide nothing
 WITHHELD = "withheld"
 P1_NODES = 112
@@ -140,8 +140,8 @@ def google_log(work: Work) -> dict[str, Ours]:
 
 def of_log(path: Path) -> dict[str, Any]:
     """Goodput of a log, and the ETTR of its later half as predicted by the earlier one."""
-    jobs = ledgers(read_logs([path], None), seed=SEED)
-    half = predict(jobs, n_nodes=P1_NODES, seed=SEED)
+    jobs = ledgers(read_logs([path], None), seed=SEED_OF_RUNS)
+    half = predict(jobs, n_nodes=P1_NODES, seed=SEED_OF_RUNS)
     useful_h = sum(job.useful_h.mean for job in jobs)
     return {
         "goodput": 100.0 * useful_h / sum(job.wall_h for job in jobs),
@@ -158,7 +158,7 @@ def scenario_of(work: Work, case: str) -> LoadedScenario:
 
 def drawn_inputs(loaded: LoadedScenario, n: int) -> Iterator[dict[str, Plain]]:
     """Values of the unknown inputs: each evenly by factors over its range, in a random order."""
-    rng = stream(SEED, 0, "published-runs")
+    rng = stream(SEED_OF_RUNS, 0, "published-runs")
     values = {
         key: [along.written[i] for i in rng.permutation(n)]
         for key, entry in sorted((loaded.scenario.unknown or {}).items())

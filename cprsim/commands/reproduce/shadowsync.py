@@ -20,11 +20,12 @@ from cprsim.commands.reproduce.estimates import StudyEstimate, series
 from cprsim.commands.reproduce.study import Summary, Work
 from cprsim.commands.reproduce.verdicts import Ours, Tested
 from cprsim.job.distributions import Constant
-from cprsim.job.records import HIGH, NO_NUMBER, Floats
+from cprsim.job.records import HIGH, NO_NUMBER, S_PER_H, Floats
 from cprsim.job.sync_setting import SyncSetting
 from cprsim.pages.chart import Band, Panel, Series
 from cprsim.training.in_step.load_model import load_model
 from cprsim.training.in_step.simulation import speed_at
+from cprsim.training.measuring.fit import POWER
 from cprsim.training.proxy_model import proxy_model
 from cprsim.training.train_in_step import Team, sync_setting, train_in_step, warm_start
 
@@ -33,7 +34,6 @@ FLATTENS_AT = 14  # trainers, FR-EASGD-5 with 2 sync servers: the one number tha
 N_TRAINERS = (1, 2, 5, 8, 10, 12, 14, 16, 18, 20)
 N_QUALITY = (5, 10, 20)
 SERVERS = (2, 4)
-SECONDS = 3600.0
 EASGD = {"S-EASGD": "shadow-easgd", "FR-EASGD-5": "fr-easgd:5", "FR-EASGD-30": "fr-easgd:30"}
 LONGER_STEPS = "FR-BMUF-30, block rate 1"
 ALGORITHMS = EASGD | {
@@ -49,22 +49,23 @@ BLOCK_RATE = 1 - MOMENTUM  # so that steps in the foreground are as long as thos
 
 LINEAR_WITHIN = 0.03  # of n times the throughput of one trainer
 NO_WORSE = 0.0005  # AUC
-POWER = 0.8  # of finding a difference that is called detectable
-FEW = 5  # trainers: with fewer, a trainer's own link bounds its exchanges and not the servers
+MANY_TRAINERS = (
+    5  # trainers: with fewer, a trainer's own link bounds its exchanges and not the servers
+)
 
 DRAWN = ("S-EASGD", "FR-EASGD-30", "S-MA", "FR-MA-30", "S-BMUF", "FR-BMUF-30")  # as many as looks
 PAIRS = (
     ("S-EASGD", "FR-EASGD-5"), ("S-EASGD", "FR-EASGD-30"), ("S-MA", "FR-MA-30"),
     ("S-BMUF", "FR-BMUF-30"),
 )  # fmt: skip
-FORMS = tuple((name, n) for name in EASGD for n in SERVERS)  # algorithm, sync servers
-CASES = tuple((name, n) for name in ALGORITHMS for n in N_QUALITY)  # algorithm, trainers
+EASGD_SETUPS = tuple((name, n) for name in EASGD for n in SERVERS)  # algorithm, sync servers
+QUALITY_CASES = tuple((name, n) for name in ALGORITHMS for n in N_QUALITY)  # algorithm, trainers
 Curves = Mapping[tuple[str, int], pd.DataFrame]  # of forms over trainers, see `of_form`
 
 
 def shadowsync(work: Work) -> Summary:
     """Throughput over trainers and servers, and the quality of a stand-in, seed by seed."""
-    of_forms = work.compute({form: partial(of_form, work, *form) for form in FORMS})
+    of_forms = work.compute({form: partial(of_form, work, *form) for form in EASGD_SETUPS})
     curves = {
         form: pd.DataFrame(columns).set_index("trainers") for form, columns in of_forms.items()
     }
@@ -110,9 +111,9 @@ def of_form(work: Work, name: str, n_servers: int) -> dict[str, list[float]]:
     points = [speed_at(fitted, n) for n in counts]
     return {
         "trainers": list(counts),
-        "eps": [point.simulated.samples_per_h / SECONDS for point in points],
+        "eps": [point.simulated.samples_per_h / S_PER_H for point in points],
         "gap": [point.simulated.gap for point in points],
-        "eps model": [point.model.samples_per_h / SECONDS for point in points],
+        "eps model": [point.model.samples_per_h / S_PER_H for point in points],
         "elp": [point.setting.elp for point in points],
     }
 
@@ -125,7 +126,7 @@ def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
     stand_in, threads = proxy_model(loaded), section.stand_in.threads
     start = warm_start(stand_in, section.stand_in.warm_start_fraction)
     runs = []
-    for name, n in CASES:
+    for name, n in QUALITY_CASES:
         small = setting_of(work, name).with_trainers(n).stand_in(threads, stand_in.plan.batch)
         quality, n_syncs = train_in_step(Team(stand_in, small, start))
         runs.append(
@@ -187,14 +188,14 @@ def _of_throughput(work: Work, curves: Curves) -> dict[str, Ours]:
             bool(share > 1 - LINEAR_WITHIN), f"{100 * share:.1f} % of linear at {last} trainers"
         )
     gaps = [curves["S-EASGD", servers].gap for servers in SERVERS]
-    many = gaps[0][gaps[0].index >= FEW]
+    many = gaps[0][gaps[0].index >= MANY_TRAINERS]
     growth = float(np.polyfit(np.log(many.index), np.log(many), 1)[0])
     ratio = gaps[0][last] / gaps[1][last]
     elp = StudyEstimate(float(curves["S-EASGD", 2].elp[20]))
     claimed = work.study.claims["ELP of 20 trainers"]
     return estimates | {
         "sync gap of S-EASGD over trainers": Tested(
-            abs(growth - 1) < 0.1, f"as n^{growth:.2f} from {FEW} trainers on"
+            abs(growth - 1) < 0.1, f"as n^{growth:.2f} from {MANY_TRAINERS} trainers on"
         ),
         "sync gap of S-EASGD over servers": Tested(
             bool(abs(ratio - 2) < 0.2), f"with 4 servers {ratio:.2f} times smaller than with 2"
@@ -272,7 +273,7 @@ def _tables(
                 "syncs per trainer": f"{mean.syncs[name, n]:,.0f}",
                 "step gain": f"{mean.gain[name, n]:.2f}",
             }
-            for name, n in CASES
+            for name, n in QUALITY_CASES
         ],
     }  # fmt: skip
 
@@ -282,7 +283,7 @@ def _panels(curves: Curves, quality: pd.DataFrame) -> tuple[Panel, ...]:
         return series(label, y.index, y)
 
     mean = quality.log_loss.groupby(level=[0, 1]).mean()
-    drawn = [form for form in FORMS if form[1] == 2 or form[0] == "FR-EASGD-5"]
+    drawn = [form for form in EASGD_SETUPS if form[1] == 2 or form[0] == "FR-EASGD-5"]
     return (
         Panel(
             "Throughput", "trainers", "thousand examples per second",

@@ -47,7 +47,7 @@ DATA = "CPRSIM_DATA"
 EFFORTS = ("quick", "full", "large")  # all results within 5 minutes on 2 cores, an hour, beyond
 CATALOGUE = Path(__file__).with_name("studies.yaml")
 SUMMARY, COMPARISONS = "summary.json", "comparisons.csv"
-COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")
+STUDY_COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ def _write(folder: Path, summary: Summary) -> None:
 
     write_record(folder / SUMMARY, summary, indent=1)
     rows = [(row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows]
-    write_csv(pd.DataFrame(rows, columns=COLUMNS), folder / COMPARISONS)
+    write_csv(pd.DataFrame(rows, columns=STUDY_COLUMNS), folder / COMPARISONS)
     for name, body in summary.records.items():
         (folder / f"{name}.json").write_text(json.dumps(body, indent=1) + "\n", "utf-8")
     for chart in summary.charts:  # there is one at most

@@ -25,6 +25,7 @@ from cprsim.commands.reproduce.study import DATA, Summary, Work
 from cprsim.commands.reproduce.verdicts import Ours, Target, Tested
 from cprsim.failures.sources import stream
 from cprsim.job.distributions import Constant
+from cprsim.job.intervals import ROUNDING
 from cprsim.job.legal import require_legal
 from cprsim.job.policy import (
     OWN,
@@ -65,7 +66,6 @@ from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from cprsim.simulation.strikes import ScopedStrikes, given_failures
 
-ROUNDING = 1e-9
 SEED = 17
 FloatsOf = npt.NDArray[np.floating[Any]]
 Estimates = dict[str, StudyEstimate]  # by the target's name
@@ -74,21 +74,21 @@ Options = dict[str, Any]  # of a system, or what differs of a job
 # --------------------------------------------------------------------------- jobs and failures
 
 DETECT_H, RESCHEDULE_H, STALL_H, STEP_H = 0.1, 0.2, 0.02, 0.1
-STILL = Constant(0.0)
-COSTS = Costs(
+NO_DELAY = Constant(0.0)
+SIMULATED_COSTS = Costs(
     save_stall=Constant(STALL_H), load=Constant(0.5), detect=Constant(DETECT_H),
     reschedule=Constant(RESCHEDULE_H), save_background=Constant(0.5), storage=Storage(1e3),
 )  # fmt: skip
-PROCESS = Scope("process", Reach.PROCESS, COSTS.detect, needs_node=False)
-NODE = Scope("node", Reach.NODE, COSTS.detect)
+PROCESS = Scope("process", Reach.PROCESS, SIMULATED_COSTS.detect, needs_node=False)
+NODE = Scope("node", Reach.NODE, SIMULATED_COSTS.detect)
 
 
 def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
     """A job of simple numbers, on which no comparison depends."""
-    costs = {key: changes.pop(key) for key in COSTS.__slots__ if key in changes}
+    costs = {key: changes.pop(key) for key in SIMULATED_COSTS.__slots__ if key in changes}
     job = JobFacts(
         useful_h=64.0, cluster=Cluster((Role("node", n_nodes, Holds.SHARD),)), role="node",
-        scopes=(PROCESS,), mtbf_h=20.0, costs=replace(COSTS, **costs), step_h=STEP_H,
+        scopes=(PROCESS,), mtbf_h=20.0, costs=replace(SIMULATED_COSTS, **costs), step_h=STEP_H,
         state_bytes=1.0, node_bytes_per_h=4.0, replicas=n_nodes,
     )  # fmt: skip
     return replace(job, **changes)
@@ -232,7 +232,7 @@ def by_rule(n: int) -> Estimates:
     """Estimates without simulation: rules and sizes."""
     steps, period = checkfreq_steps(1.0, 10.5, 0.6), increments_before_whole(0.26, 0.28) + 1
     size, _ = mean_fractions("intermittent", 0.26, 0.28, period)
-    two_levels = sum(sqrt(2.0 * stall_h * rate) for stall_h, rate in zip(*LEVELS, strict=True))
+    two_levels = sum(sqrt(2.0 * stall_h * rate) for stall_h, rate in zip(*TWO_LEVELS, strict=True))
     return {
         "checkfreq steps": StudyEstimate(float(steps)),
         "check-n-run period": StudyEstimate(float(period)),
@@ -314,7 +314,7 @@ def portion_of_lost_tokens(
 def swift(n: int) -> Estimates:
     """Hours that the failed nodes replay, divided by half an interval per failure."""
     every_h, estimates = 4.0, {}
-    job = facts(save_stall=STILL, save_background=None)
+    job = facts(save_stall=NO_DELAY, save_background=None)
     failures = poisson(job, n, "swift", 0.05)
     for name, speed in (("swift full redo", 1.0), ("swift replica", 1e9)):
         costs = costs_of(job, "swift", failures, every=every_h, replay_speed=speed)
@@ -341,7 +341,7 @@ def just_in_time(n: int) -> Estimates:
 def hsdp(n: int) -> Estimates:
     """Effective time of 64 nodes in groups of two, whose absence costs no speed: not given."""
     between_h, n_evenly = 0.3, 1000
-    nodes = facts(64, scopes=(NODE,), reschedule=STILL)
+    nodes = facts(64, scopes=(NODE,), reschedule=NO_DELAY)
 
     def costs(minutes: float, useful_h: float, *more: Any) -> CostBreakdown:
         options: Options = {"group": 2, "stall": minutes / 60.0, "speed": 1.0, "copy": 0.0}
@@ -393,15 +393,15 @@ def _distinct(rng: np.random.Generator, rows: int, below: int, n_each: int) -> I
 
 # --------------------------------------------------------------------------- levels
 
-LEVELS = ((5 / 3600, 300 / 3600), (1 / 5, 1 / 100))  # stalls [h], failures per hour
+TWO_LEVELS = ((5 / 3600, 300 / 3600), (1 / 5, 1 / 100))  # stalls [h], failures per hour
 
 
 def levels(n: int) -> Estimates:
     """Two levels at their optimal intervals."""
-    stalls_h, rates = LEVELS
-    near_h, far_h = (sqrt(2.0 * stall_h / rate) for stall_h, rate in zip(*LEVELS, strict=True))
+    stalls_h, rates = TWO_LEVELS
+    near_h, far_h = (sqrt(2.0 * stall_h / rate) for stall_h, rate in zip(*TWO_LEVELS, strict=True))
     nth = ceil(far_h / near_h - 0.5)
-    scopes = (replace(PROCESS, detect=STILL), replace(NODE, detect=STILL))
+    scopes = (replace(PROCESS, detect=NO_DELAY), replace(NODE, detect=NO_DELAY))
     job = facts(4, useful_h=12 * far_h, scopes=scopes)
     names = ("memory", pieces.REMOTE)
     policy = Policy(
@@ -470,8 +470,8 @@ def _elastic_job(n_nodes: int, useful_h: float, step_h: float, **changes: Any) -
     """A job with immediate detection, whose nodes start work on arrival."""
     options: Options = {"save_stall": Constant(VARUNA_STALL_S / 3600.0)} | changes
     return facts(
-        n_nodes, useful_h=useful_h, scopes=(replace(NODE, detect=STILL),), reschedule=STILL,
-        load=STILL, save_background=None, step_h=step_h,
+        n_nodes, useful_h=useful_h, scopes=(replace(NODE, detect=NO_DELAY),), reschedule=NO_DELAY,
+        load=NO_DELAY, save_background=None, step_h=step_h,
         cluster=Cluster((Role("node", n_nodes, Holds.SHARD),), n_spares=0), **options,
     )  # fmt: skip
 
@@ -522,7 +522,7 @@ def bamboo(n: int) -> Estimates:
     steps, batch = 22_194, 264
     step_s = (1.45, 1.5 * 1.45, *[1.805] * 11, *[2.39] * 12, *[4.31] * 12)  # by nodes missing
     step_h = step_s[0] / 3600.0
-    job = _elastic_job(48, steps * step_s[0] / 3600.0, step_h, save_stall=STILL)
+    job = _elastic_job(48, steps * step_s[0] / 3600.0, step_h, save_stall=NO_DELAY)
     speeds = tuple(batch / s for s in step_s)
     options: Options = {"throughput": speeds, "reconfigure": 20.0 / 3600.0, "backstop": 0.1}
     estimates = {}
@@ -566,7 +566,7 @@ def market(p: float, n_nodes: int, rng: np.random.Generator) -> Iterator[tuple[f
 
 # --------------------------------------------------------------------------- the study
 
-PARTS: dict[Callable[[int], Estimates], tuple[int, int, int]] = {
+PARTS_OF_SYSTEMS: dict[Callable[[int], Estimates], tuple[int, int, int]] = {
     by_rule: (1, 1, 1),
     gemini_survives: (4_000, 20_000, 100_000),
     gemini_wasted: (2_000, 10_000, 50_000),
@@ -586,7 +586,8 @@ PARTS: dict[Callable[[int], Estimates], tuple[int, int, int]] = {
 def systems(work: Work) -> Summary:
     """The targets, judged; those of the artifact's table where the user has it."""
     parts = {
-        part.__name__: partial(_plain, part, work.pick(*sizes)) for part, sizes in PARTS.items()
+        part.__name__: partial(_plain, part, work.pick(*sizes))
+        for part, sizes in PARTS_OF_SYSTEMS.items()
     }
     files = work.study.data_files()
     if files:

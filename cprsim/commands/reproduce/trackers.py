@@ -22,14 +22,14 @@ from cprsim.training.kernel.clicks.generated import generate
 from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.saving import Saver
 from cprsim.training.kernel.shards import Shards
-from cprsim.training.kernel.trackers import TRACKERS, Tracked
+from cprsim.training.kernel.trackers import TRACKER_CLASSES, Tracked
 from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
 
 N_LARGE, FRACTION, N_SERVERS = 7, 0.125, 8
-DIMENSIONS = (16, 32, 64, 128)
+WIDTHS = (16, 32, 64, 128)
 SHOWN = {"scar": "SCAR", "mfu": "MFU", "ssu": "SSU", "round-robin": "round robin"}
 MEMORY = {"scar": (100.0, 100.0), "mfu": (0.78, 6.25), "ssu": (0.097, 0.78)}  # % (recalled)
-LARGE = {"Kaggle": CRITEO_KAGGLE, "Terabyte": CRITEO_TERABYTE}
+CRITEO_SHAPES = {"Kaggle": CRITEO_KAGGLE, "Terabyte": CRITEO_TERABYTE}
 STRICTEST = 1.0 + TOLERANCE  # of the slope of log time over log rows; N log N has about 1.07
 By = Mapping[str, Mapping[str, float]]  # tracker, floats per row: memory in percent
 Times = Mapping[str, Mapping[str, Sequence[float]]]  # tracker, rows: seconds
@@ -89,7 +89,7 @@ def _quantities(memory: By, written: Mapping[str, float], times: Times) -> dict[
         estimates[f"{SHOWN[name]}: bytes per T_save over those of a whole save"] = Tested(
             percent <= 100 * (1 + TOLERANCE), f"{percent:.1f} %"
         )
-    for name, shape in LARGE.items():
+    for name, shape in CRITEO_SHAPES.items():
         rows = sum(shape.tables.rows[table] for table in shape.tables.largest(N_LARGE))
         share = StudyEstimate(100 * rows / shape.tables.n_rows)
         estimates[f"{name}: rows in the 7 largest tables"] = share
@@ -107,10 +107,10 @@ def _memory() -> dict[str, dict[str, float]]:
 
     def percent(name: str, dimension: int) -> float:
         table = np.zeros((layout.n_rows, dimension), np.float32)
-        tracker = TRACKERS[name](_tracked(layout, table, layout.n_tables))
+        tracker = TRACKER_CLASSES[name](_tracked(layout, table, layout.n_tables))
         return 100 * tracker.memory_bytes / table.nbytes
 
-    return {name: {str(n): percent(name, n) for n in DIMENSIONS} for name in MEMORY}
+    return {name: {str(n): percent(name, n) for n in WIDTHS} for name in MEMORY}
 
 
 def _times(name: str, sizes: Sequence[int]) -> dict[str, list[float]]:
@@ -122,7 +122,7 @@ def _times(name: str, sizes: Sequence[int]) -> dict[str, list[float]]:
     for n in sizes:
         rng = np.random.default_rng(n)
         table = np.zeros((n, 16), np.float32)
-        tracker = TRACKERS[name](_tracked(TableLayout((n,)), table, 1))
+        tracker = TRACKER_CLASSES[name](_tracked(TableLayout((n,)), table, 1))
         for repeat in range(6):
             used = np.concatenate([rng.permutation(n), rng.integers(n, size=n // 4)])
             tracker.observe(used.astype(np.int32)[:, None])

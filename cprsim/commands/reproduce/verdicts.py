@@ -41,8 +41,8 @@ STANDARD_ERRORS = 4.0
 # that quotes it (secondary); else `derived`, by arithmetic from the numbers named, or `recalled`,
 # remembered from the paper's body and not checked against its text.
 KNOWN = ("published", "secondary")
-NUMBER = r"(\d[\d.,]*)"
-SAID = re.compile(rf"(over |at most )?{NUMBER}(?: to {NUMBER})?(?: (.*))?")
+NUMBER_OF_PAPER = r"(\d[\d.,]*)"
+SAID = re.compile(rf"(over |at most )?{NUMBER_OF_PAPER}(?: to {NUMBER_OF_PAPER})?(?: (.*))?")
 WITHIN = re.compile(r"± ([\d.e-]+)")
 FITTED, SET_UP_RECALLED = "by construction", "set-up recalled"
 

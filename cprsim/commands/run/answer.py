@@ -43,9 +43,9 @@ from cprsim.pages.money import bills_frame, cheapest, money_section
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import recommendation, turns_on, waits_decide
 from cprsim.results.folder import stored_scenario
-from cprsim.results.metrics import BESIDE, FINISHED, more_than, percentiles
+from cprsim.results.metrics import BESIDE_OVERHEAD, FINISHED, more_than, percentiles
 from cprsim.results.money import Billed, bills_in, cheapest_of, prices_in
-from cprsim.results.rows import BEYOND, QUANTITIES, further_losses
+from cprsim.results.rows import ALWAYS_NAMED, BEYOND, further_losses
 from cprsim.results.run import Result, judged_by, worth_seeing
 from cprsim.results.waiting import WAITING, waits_of
 from cprsim.results.words import (
@@ -69,9 +69,9 @@ if TYPE_CHECKING:
 
 AS_RUN = "as it was run: overrides, seed and replications inside"
 SHOWN_PERCENT = (10, 50, 90, 95, 99)
-MOST_ROWS = 40  # failures shown: more are a table that nobody reads
+FAILURES_SHOWN = 40  # failures shown: more are a table that nobody reads
 PLACED = frozenset({
-    "failures", "saves", "pls", "pls_net", *QUANTITIES.values(), BEYOND, "ettr", "ettr_paid",
+    "failures", "saves", "pls", "pls_net", *ALWAYS_NAMED.values(), BEYOND, "ettr", "ettr_paid",
     "overhead_h", "overhead_node_h", "wall_h",
 })  # fmt: skip
 """Metrics with a column of their own in a table, or in frames alone."""
@@ -251,7 +251,7 @@ def costs_table(result: Result) -> Table:
             "; ".join(one.cell for one in limits.get(name, ())) or NO_NUMBER for name in names
         ]
     columns["cost, node-h"] = [_mean(of["overhead_node_h"]) for of in spreads]
-    for name in BESIDE:
+    for name in BESIDE_OVERHEAD:
         if name not in PLACED and all(name in of for of in spreads):
             columns[name.replace("_", " ")] = [significant(mean) for mean in means(name)]
     if price is not None:
@@ -394,7 +394,7 @@ def _course(result: Result) -> list[Block]:
     rows = [row for name, lane in lanes.items() for row in _failures(name, lane)]
     if not rows:
         return []
-    left = len(rows) - MOST_ROWS
+    left = len(rows) - FAILURES_SHOWN
     more = f"; {left:,} more are in timeline.parquet" if left > 0 else ""
     columns = [
         *row_columns("strategy", "failure", "struck at, h"),
@@ -402,7 +402,7 @@ def _course(result: Result) -> list[Block]:
         *number_columns("to the state of, h", "first new work after"),
     ]
     caption = f"Effect of each failure: hours of wall time since the start of the job{more}"
-    return [Table(caption, columns, rows[:MOST_ROWS])]
+    return [Table(caption, columns, rows[:FAILURES_SHOWN])]
 
 
 def _failures(name: str, lane: Lane) -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf, isnan
 
-from cprsim.job.intervals import n_saves_due
+from cprsim.job.intervals import ROUNDING, n_saves_due
 from cprsim.job.losses import WHOLE, Metric, strategy_key
 from cprsim.job.policy import BY_RULES, RELOAD, RESTART, ROLL_BACK, Policy
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
@@ -28,14 +28,13 @@ from cprsim.results.words import (
 from cprsim.scenario.curves import fit_curves
 from cprsim.simulation.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER
 
-LIMITS = (
+STOPPING_LIMITS = (
     f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
     f"{HARDLY_TIMES:g} times the hours of the work done by then, {HOPELESS_AFTER:,} failures in a "
     "row without any, or at a horizon with none left"
 )
 """When a replication is given up (docs/model.md, section 9)."""
 
-ROUNDING = 1e-9  # of useful time: two drivers differ by less where a strategy costs the same
 WHAT_FAILURES_DO = {
     RESTART: "start again from nothing",
     ROLL_BACK: "all go back to the last save",
@@ -208,13 +207,13 @@ def verdicts(result: Result) -> Iterator[str]:
         if finished.mean == 0:
             yield (
                 f"{name} never finishes: of {count(finished.n, 'replication')} none was done after "
-                f"{LIMITS}; failures come faster than it recovers."
+                f"{STOPPING_LIMITS}; failures come faster than it recovers."
             )
         elif finished.mean < 1:
             yield (
                 f"{name} often does not finish: {percent(finished.mean)} of "
                 f"{count(finished.n, 'replication')} were done; the others were stopped after "
-                f"{LIMITS} (95 % interval of the share "
+                f"{STOPPING_LIMITS} (95 % interval of the share "
                 f"{ends(100 * finished.low, 100 * finished.high)} %); means of the others would "
                 "mislead."
             )

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 WIDTH_IN, LANE_IN = 10.5, 0.68
 STRIP = (0.0, 0.42)  # bottom and top of the band of activities within a lane of height 1
-TICKS = (-0.05, -0.22)  # of the saves, below the strip
-MARKS = 0.57  # of the failures, above the strip
+SAVES_AT = (-0.05, -0.22)  # of the saves, below the strip
+FAILURES_AT = 0.57  # of the failures, above the strip
 NOT_LANES_IN = 2.3  # width of all that stands beside the lanes, about
 ARROW_HEAD_POINTS = 9.0  # a shorter arrow is a line: its head would stick out
 # shares of the lanes' width: a narrower span has no hatch, a stall is at least as wide
@@ -35,7 +35,7 @@ ENDS_OF_SAVES = ("save_committed", "save_abandoned")
 N_READABLE = 60  # marks of one kind in a lane that still stand apart
 SHARE_OF_CLOSE_UP = 0.12  # of the whole time: a wider close-up would show nothing new
 LOST, SAVE = LOOKS["lost"]["facecolor"], LOOKS["save"]["facecolor"]
-FAILED: dict[str, Any] = {
+FAILURE_MARKER: dict[str, Any] = {
     "ls": "", "marker": "v", "ms": 6.5, "color": INK, "mec": "white", "mew": 0.4
 }  # fmt: skip
 ABANDONED: dict[str, Any] = {"ls": "", "marker": "x", "ms": 5, "mew": 1.4, "color": INK}
@@ -175,8 +175,8 @@ def _draw_marks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
         segments = [[(x, y), (to_x, to_y)] for x, y, to_x, to_y in ends]
         axes.add_collection(LineCollection(segments, **look), autolim=False)
 
-    top, bottom = (y + end for end in TICKS)
-    middle, above = (top + bottom) / 2, y + MARKS
+    top, bottom = (y + end for end in SAVES_AT)
+    middle, above = (top + bottom) / 2, y + FAILURES_AT
     width = max(0.3, min(1.4, 1.4 * N_READABLE / max(len(lane.saved_at_h), 1)))
     lines(((at, bottom, at, top) for at in lane.saved_at_h), colors=SAVE, linewidths=width)
     behind = ((start, middle, end, middle) for start, end in lane.background)
@@ -184,7 +184,7 @@ def _draw_marks(axes: Axes, y: float, lane: Lane, window: tuple[float, float]) -
     small = {"ms": 3} if len(lane.failed_at_h) > N_READABLE else {}
     for instants_h, height, look in (
         (lane.abandoned_at_h, middle, ABANDONED),
-        (lane.failed_at_h, above, FAILED | small),
+        (lane.failed_at_h, above, FAILURE_MARKER | small),
     ):
         axes.plot(instants_h, [height] * len(instants_h), zorder=6, **look)
     if len(lane.setbacks) > N_READABLE:
@@ -206,7 +206,7 @@ def _legend(figure: Figure, lanes: list[Lane]) -> None:
     """Draw the legend, with each mark of the lanes once."""
     back = {setback.shards_only for lane in lanes for setback in lane.setbacks}
     marks: list[tuple[str, bool, dict[str, Any]]] = [
-        ("failure", any(lane.failed_at_h for lane in lanes), FAILED),
+        ("failure", any(lane.failed_at_h for lane in lanes), FAILURE_MARKER),
         ("all go back", False in back, {"color": LOST, "marker": "<", "ms": 4}),
         ("failed shards go back", True in back, {"color": LOST, "ls": ":", "marker": "<", "ms": 4}),
         ("saved", any(lane.saved_at_h for lane in lanes),

@@ -46,7 +46,7 @@ from cprsim.results.words import (
 
 BEYOND_FRACTION = 0.01  # of the replications: when to warn of extrapolated losses
 HARDLY_MORE = 0.005  # percentage points: two overheads that are shown as one
-OVER = " (over the limit)"  # marks a bound
+OVER_LIMIT = " (over the limit)"  # marks a bound
 VALUES = (
     "fell_back", "useful_h", "n_replications", "curve", "accuracy", "left_out", "alike", "notes",
     "stand_in",
@@ -198,7 +198,7 @@ def _cells(selection: Selection, candidate: Candidate, *, waits: bool) -> list[s
         in_units = [significant(1e4 * value) for value in (candidate.loss.mean, candidate.held)]
         loss = [portion(candidate.pls.mean), *in_units]
     if selection.limited and not candidate.keeps:
-        loss[-1] += OVER
+        loss[-1] += OVER_LIMIT
     return [*costs, _times(100, candidate.benefit), *loss]
 
 

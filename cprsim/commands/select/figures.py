@@ -16,7 +16,7 @@ from cprsim.results.words import count, hours
 
 ABOVE_FULL = 1.25  # times full recovery's overhead, where the axis ends
 AROUND = 0.35  # of the limit, on both sides: what the close-up shows
-FINE = 0.01  # limits below it are shown in ten-thousandths
+TEN_THOUSANDTHS_BELOW = 0.01  # limits below it are shown in ten-thousandths
 BEYOND_LIMIT = 4.0  # times the limit, where the axis of the loss ends unless the choice is beyond
 BELOW_ONE = 0.5  # where a job without saves stands on the logarithmic axis of saves
 
@@ -34,7 +34,7 @@ def selection_figure(selection: Selection, name: str) -> Figure:
 def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
     """A point per candidate, and the limit from close up."""
     limit, full = selection.limit, 100 * selection.full.overhead.mean
-    scale, unit = (1e4, " [10⁻⁴]") if limit.most < FINE else (1.0, "")
+    scale, unit = (1e4, " [10⁻⁴]") if limit.most < TEN_THOUSANDTHS_BELOW else (1.0, "")
     most = scale * limit.most
     fronts = merged(
         _points(strategy, [(scale * candidate.held, candidate) for candidate in front])

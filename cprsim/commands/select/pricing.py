@@ -25,10 +25,9 @@ from cprsim.results.pipeline import StrategyOutcome
 from cprsim.scenario.assemble import Experiment
 
 AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed
-NEVER = inf
 SHORT = 1e-6  # of a job: an interval that no system takes as it is, if it takes only longer ones
 ROUND = 0.002  # of an interval: by how much it may be rounded up
-FAILURES = 20_000  # that a candidate should meet, over all replications
+FAILURES_PER_CANDIDATE = 20_000  # that a candidate should meet, over all replications
 FEWEST, MOST = 200, 4000  # replications of a candidate
 FEWEST_REPLICATIONS = 100  # that a user may ask for
 FEWEST_OF_A_TAIL = 1000  # where a quantile of single jobs is asked for
@@ -255,7 +254,7 @@ def affordable(experiment: Experiment, *, tail: bool) -> int:
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     n_failures = experiment.useful_h / expected.mtbf_h
     fewest = FEWEST_OF_A_TAIL if tail else FEWEST
-    return max(fewest, min(MOST, int(FAILURES / max(n_failures, 1.0))))
+    return max(fewest, min(MOST, int(FAILURES_PER_CANDIDATE / max(n_failures, 1.0))))
 
 
 def interval_with(n_writes: int, useful_h: float, part: float = 1.0) -> float:
@@ -265,7 +264,7 @@ def interval_with(n_writes: int, useful_h: float, part: float = 1.0) -> float:
     shown can be typed, and gives the same writes.
     """
     if n_writes == 0:
-        return NEVER
+        return inf
     exact_h = useful_h / (n_writes + 1) / part
     per_hour = 1.0 if exact_h >= 1 else 60.0 if exact_h >= 1 / 60 else 3600.0
     for digits in range(3, 12):

@@ -13,6 +13,7 @@ from math import ceil, copysign, exp, inf, isfinite, log
 
 from cprsim.commands.select.pricing import Bench, Priced
 from cprsim.job.intervals import WORTH_NO_SAVES, n_saves_due, young_h
+from cprsim.job.records import DAY_H
 from cprsim.results.limit import Limit
 
 FREE_WRITES = 1000  # tried at first where a write costs nothing: more are always better
@@ -21,9 +22,8 @@ WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # of a number of writes: those to compare wit
 CLOSE_BY = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # the same, once the best is near
 FREE_STEP = 0.3  # of the saves so far, the next to try where they cost nothing
 WORTH_A_SAVE = 1.02  # times the least overhead: where saves are free, no more for less than that
-DAY_H = 24.0
 CLOSE = 1.15  # times the fewest such saves: as near as they are come to
-NEAR = 100  # of the writes of a name, one: as near as makes no difference
+WRITES_PER_STEP = 100  # of the writes of a name, one: as near as makes no difference
 FEWER = 2  # writes less than seem to be needed, to be tried at least
 WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at most
 
@@ -185,7 +185,7 @@ def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
 
 def near(priced: Priced) -> int:
     """Difference in the number of writes that is too small to simulate."""
-    return max(1, priced.n_writes // NEAR)
+    return max(1, priced.n_writes // WRITES_PER_STEP)
 
 
 def _next(too_few: Priced, enough: Priced | None, limit: Limit, n_most: int, *, halve: bool) -> int:

@@ -21,7 +21,7 @@ from cprsim.job.losses import WHOLE
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
 from cprsim.results.decisive import SpareNeed
-from cprsim.results.limit import HOW, NO_LIMIT, limit_of, wrong
+from cprsim.results.limit import LIMIT_OPTIONS, NO_LIMIT, limit_of, wrong
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.unknown import break_evens_of, decisive_assumption
 from cprsim.results.waiting import spares_of
@@ -56,7 +56,7 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, B
     limited = any(option.loses(experiment) for option in options.values())
     limit = limit_of(loaded, priced=limited)
     if limited and limit is None:
-        message = f"there is no limit; say what may be lost with one of {HOW}"
+        message = f"there is no limit; say what may be lost with one of {LIMIT_OPTIONS}"
         raise wrong(loaded, "accuracy", message)
     limit, n = limit or NO_LIMIT, replications
     if n is None:

@@ -9,10 +9,11 @@ import pandas as pd
 
 from cprsim.commands.run.answer import loss_heading
 from cprsim.commands.sweep.figures import axis_words, sweep_figures, value_text
-from cprsim.commands.sweep.folder import COST_MONTH, VARIED, SweepResult
+from cprsim.commands.sweep.folder import COST_MONTH, ONE_VARIED, SweepResult
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
+    MOST_ROWS,
     Column,
     Document,
     Picture,
@@ -27,10 +28,9 @@ from cprsim.results.metrics import OVERHEAD, parts_among, records_of
 from cprsim.results.words import count, hours, with_interval
 from cprsim.scenario.prices import ACCURACY, shown
 
-MOST_SHOWN = 30  # rows of points on a terminal; of more points the extremes
-MOST_ROWS = 200  # of a table on a page
-MONTH = "a month of 730.5 h of useful work"
-CAPTIONS = {
+MOST_POINTS_ON_TERMINAL = 30  # rows of points on a terminal; of more points the extremes
+USEFUL_MONTH = "a month of 730.5 h of useful work"
+SWEEP_CAPTIONS = {
     "curves": "Overhead along the sweep",
     "map": "Which strategy is the cheapest",
     "tornado": "Overhead from lowest to highest along each input",
@@ -73,7 +73,7 @@ def answer_of_sweep(result: SweepResult, **about: Any) -> Answer:
 
 def points_frame(result: SweepResult) -> pd.DataFrame:
     """A row per point and strategy: the axes, and each quantity with its interval."""
-    where = [*(axis.column for axis in result.axes), VARIED]
+    where = [*(axis.column for axis in result.axes), ONE_VARIED]
     numbers = result.table.groupby([*where, "strategy"], sort=False, dropna=False).ngroup()
     table = result.table.set_axis(numbers, axis="index")
     overhead = table[table["quantity"] == OVERHEAD].rename(columns={"n": "replications"})
@@ -128,7 +128,7 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
     touches = _touches(result)
     axes = ", ".join(map(axis_words, result.axes))
     tables = _points_tables(result, points, touches)
-    is_small = len(tables[0].rows) <= MOST_SHOWN
+    is_small = len(tables[0].rows) <= MOST_POINTS_ON_TERMINAL
     return Document(
         title=f"Overhead along the sweep: {result.name}",
         question=(
@@ -146,7 +146,7 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
             Section(
                 "The sweep in pictures",
                 [
-                    Picture(CAPTIONS[name], f"{CAPTIONS[name]}: {axes}.", draw, name)
+                    Picture(SWEEP_CAPTIONS[name], f"{SWEEP_CAPTIONS[name]}: {axes}.", draw, name)
                     for name, draw in sweep_figures(result).items()
                 ],
             ),
@@ -159,7 +159,7 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
 def _touches(result: SweepResult) -> Touches:
     touched: dict[str, set[str]] = {name: set() for name in result.strategies}
     for axis in result.axes:
-        rows = result.table[result.table[axis.column].notna() | (result.table[VARIED] == "")]
+        rows = result.table[result.table[axis.column].notna() | (result.table[ONE_VARIED] == "")]
         others = [another.column for another in result.axes if another is not axis]
         means = rows.groupby(["strategy", "quantity", *others], dropna=False)["mean"]
         for name, most in means.nunique(dropna=False).groupby("strategy").max().items():
@@ -180,7 +180,7 @@ def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list
         at = _at(best, result, touches[best["strategy"]])
         amount = shown(100 * float(best["mean"]), result.currency or "")
         counted = "" if len(result.of(f"{COST_MONTH} {ACCURACY}")) else ", accuracy not counted"
-        in_all = f"Cheapest in all{counted}: {best['strategy']}{at}, {amount} for {MONTH}."
+        in_all = f"Cheapest in all{counted}: {best['strategy']}{at}, {amount} for {USEFUL_MONTH}."
         return [*shares, in_all]
     lowest_of_each = [
         f"{name} {_cell(lowest, OVERHEAD)} %{_at(lowest, result, touches[name])}"
@@ -206,7 +206,7 @@ def _at(row: Row, result: SweepResult, columns: set[str]) -> str:
     values = [
         f"{name} {value_text(row[axis.column], axis)}"
         for axis, name in zip(result.axes, _short_names(result), strict=True)
-        if axis.column in columns and axis.key in row[VARIED].split()
+        if axis.column in columns and axis.key in row[ONE_VARIED].split()
     ]
     return f" at {', '.join(values)}" if values else ""
 
@@ -244,13 +244,15 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
     for row in records_of(points):
         place = tuple(
             (values[axis.column].index(row[axis.column]), value_text(row[axis.column], axis))
-            if axis.column in touches[row["strategy"]] and axis.key in row[VARIED].split()
+            if axis.column in touches[row["strategy"]] and axis.key in row[ONE_VARIED].split()
             else untouched
             for axis in result.axes
         )
         rows.setdefault(place, {}).setdefault(row["strategy"], row)
     captions = {OVERHEAD: _caption(result)}
-    captions |= {} if result.currency is None else {COST_MONTH: f"{result.currency} for {MONTH}"}
+    captions |= (
+        {} if result.currency is None else {COST_MONTH: f"{result.currency} for {USEFUL_MONTH}"}
+    )
     captions |= {loss: loss_heading(loss) for loss in result.losses}
     left = f" The first {MOST_ROWS} of {len(rows):,} rows; all are in sweep.csv."
     return [

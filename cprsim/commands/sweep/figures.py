@@ -47,7 +47,7 @@ RULES = {"young_h": "Young", "daly_h": "Daly", "cpr_h": "CPR"}
 MOST_PANELS, MOST_CURVES = 6, 12
 LOG_ROOM = 1.6  # factor by which a logarithmic axis extends below and above the values
 TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is logarithmic
-MOST_VECTORS = 2_000  # cells of a map, beyond which an SVG holds it as an image
+VECTOR_CELLS = 2_000  # cells of a map, beyond which an SVG holds it as an image
 
 
 class Height(NamedTuple):
@@ -229,7 +229,7 @@ def _map(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figure:
         figure, (axes,) = panels(1, beside_in=1.6)
         axes.pcolormesh(
             x, y, z, cmap=ListedColormap([look.colour for look in looks]), alpha=0.6,
-            vmin=-0.5, vmax=len(winners) - 0.5, shading="nearest", rasterized=z.size > MOST_VECTORS,
+            vmin=-0.5, vmax=len(winners) - 0.5, shading="nearest", rasterized=z.size > VECTOR_CELLS,
         )  # fmt: skip
         handles: list[Artist] = [
             Patch(facecolor=look.colour, alpha=0.6, label=f"{name} is the cheapest")

@@ -41,7 +41,7 @@ from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.reading import LoadedScenario
 
 TABLE, ABOUT = "sweep.parquet", "sweep.json"
-VARIED = "varied"  # which axis a row of one-at-a-time varies; empty for the scenario as it is
+ONE_VARIED = "varied"  # which axis a row of one-at-a-time varies; empty for the scenario as it is
 COST_JOB, COST_MONTH = "cost_job", "cost_month"  # quantities; ``cost_month save``: of a part
 NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_high")
 
@@ -233,7 +233,7 @@ def _place(axes: Mapping[str, Values], point: Point) -> dict[str, Any]:
     located = list(zip(axes.items(), point.coordinates, strict=True))
     varied = [key for (key, _), i in located if i is not None]
     listed = {of.column(key): None if i is None else of.listed[i] for (key, of), i in located}
-    return {**listed, VARIED: " ".join(varied)}
+    return {**listed, ONE_VARIED: " ".join(varied)}
 
 
 def _rules(job: Experiment, policy: Policy) -> Mapping[str, float]:

@@ -27,10 +27,10 @@ from cprsim.scenario.job import Sweep, Values
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.workers import Workers
 
-BESIDE_THE_NUMBERS = {  # sections that decide none of them
+IRRELEVANT_TO_A_POINT = {  # sections that decide none of them
     "name", "kernel", "accuracy", "sweep", "prices", "unknown", "marks",
 }  # fmt: skip
-EXAMPLE = "--over costs.save=30s:10min:log12, or a section `sweep`"
+OVER_EXAMPLE = "--over costs.save=30s:10min:log12, or a section `sweep`"
 TAKEN = ("interval", "target_pls")  # what an axis gives to all strategies that take it
 MOST_TOGETHER = 16  # points of one task: what a kill may cost, against drawing failures anew
 TASKS_PER_WORKER = 4  # so that the last ones do not work alone for long
@@ -56,7 +56,7 @@ def require_sweep(loaded: LoadedScenario) -> Sweep:
     """The section `sweep`. Raises ScenarioError if it is missing."""
     sweep = loaded.scenario.sweep
     if sweep is None:
-        message = f"says nothing to vary: give {EXAMPLE}"
+        message = f"says nothing to vary: give {OVER_EXAMPLE}"
         raise ScenarioError.at(Place(loaded.path), message)
     return sweep
 
@@ -105,7 +105,7 @@ def _point(
     varied = loaded.varied(changes, stands.__getitem__)
     curve = curve_path(varied)
     digest = digest_by_this_source(
-        scenario=varied.scenario.model_dump(mode="json", exclude=BESIDE_THE_NUMBERS),
+        scenario=varied.scenario.model_dump(mode="json", exclude=IRRELEVANT_TO_A_POINT),
         inputs=[*trace_digest(varied).values(), curve and file_digest(curve)],
     )
     return Point(tuple(where), assemble(varied), digest, failures_digest(varied))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cprsim.job.records import NO_NUMBER
+from cprsim.job.records import NO_NUMBER, S_PER_H
 from cprsim.job.sync_setting import SyncSetting
 from cprsim.pages.answer import Answer
 from cprsim.pages.chart import Chart, Panel, Series, floats
@@ -19,7 +19,6 @@ from cprsim.results.words import percent, percent_number, significant
 from cprsim.training.in_step.load_model import LoadModel, load_model
 from cprsim.training.in_step.simulation import SpeedPoint, Throughput
 
-SECONDS = 3600.0  # in an hour
 LINEAR = 0.95  # share of linear scaling below which an algorithm counts as saturated
 N_ON_LINE = 200  # points of the load model's line
 
@@ -42,9 +41,9 @@ def _row(point: SpeedPoint) -> Row:
         "algorithm": point.setting.name,
         "n_trainers": point.setting.n_trainers,
         "elp": point.setting.elp,
-        "examples_per_s": point.simulated.samples_per_h / SECONDS,
-        "examples_per_s_load_model": point.model.samples_per_h / SECONDS,
-        "examples_per_s_linear": point.model.linear_samples_per_h / SECONDS,
+        "examples_per_s": point.simulated.samples_per_h / S_PER_H,
+        "examples_per_s_load_model": point.model.samples_per_h / S_PER_H,
+        "examples_per_s_linear": point.model.linear_samples_per_h / S_PER_H,
         "linear_fraction": point.simulated.samples_per_h / point.model.linear_samples_per_h,
         "sync_gap": point.simulated.gap,
         "sync_gap_load_model": point.model.gap,
@@ -90,7 +89,7 @@ def _table(points: Sequence[Row], setting: SyncSetting) -> Table:
         caption=(
             "Examples per second (EPS) and sync gap (iterations of a trainer between two "
             f"synchronisations); {setting.n_threads} threads per trainer, batch {setting.batch}, "
-            f"{SECONDS * 1000 * setting.iteration.mean_h:.3g} ms per iteration, "
+            f"{S_PER_H * 1000 * setting.iteration.mean_h:.3g} ms per iteration, "
             f"{setting.dense_bytes / 1e6:.3g} MB of dense weights; beside the load model"
         ),
         columns=row_columns(
@@ -156,7 +155,7 @@ def _chart(curves: Sequence[Curve], name: str) -> Chart:
 
 
 def _thousands(point: LoadModel | Throughput) -> float:
-    return point.samples_per_h / SECONDS / 1000
+    return point.samples_per_h / S_PER_H / 1000
 
 
 def _gap(point: LoadModel | Throughput) -> float:

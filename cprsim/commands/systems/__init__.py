@@ -20,7 +20,7 @@ from cprsim.commands.options import (
 from cprsim.commands.select.pricing import affordable
 from cprsim.commands.systems.answer import answer_of_systems, document_of_systems
 from cprsim.commands.systems.comparison import (
-    ABOUT,
+    SYSTEMS_FILE,
     Comparison,
     assumptions,
     facts_of_system,
@@ -164,7 +164,7 @@ def systems(
             if comparison.cheapest is not None and loaded.scenario.silent is not None:
                 none_clean = none_clean_of(run, comparison.cheapest.policy)
                 comparison = replace(comparison, none_clean=none_clean)
-            write_record(result.path / ABOUT, comparison)
+            write_record(result.path / SYSTEMS_FILE, comparison)
             if folder is not None:
                 watch.doing("drawing figures")
                 save_figures(document_of_systems(comparison).drawings, result.path)

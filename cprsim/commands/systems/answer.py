@@ -25,7 +25,7 @@ from cprsim.commands.systems.comparison import (
     verdict_of,
 )
 from cprsim.commands.systems.figures import systems_figure
-from cprsim.commands.systems.lineup import FOUND, NO_SERVERS, PAPER
+from cprsim.commands.systems.lineup import FOUND, NO_SERVERS, PAPER_ONLY
 from cprsim.commands.systems.missing import missing_sentence
 from cprsim.commands.systems.retention import n_contents
 from cprsim.files.units import SIZE
@@ -65,12 +65,12 @@ from cprsim.results.words import (
 )
 from cprsim.scenario.prices import shown
 
-WORDS = ("system", "saves every", "runs as")  # columns that hold no numbers
+TEXT_COLUMNS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
 MUCH_STORAGE = 0.5  # of its bandwidth
 FAR_LESS = 0.1  # of useful time: by so much less a system is named whose accuracy is not priced
 LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
-NONE = Estimate(float("nan"))
+NO_ESTIMATE = Estimate(float("nan"))
 Cells = Mapping[str, Callable[[Standing], str]]  # of a row, by the heading of the column
 
 
@@ -80,9 +80,9 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
     bills, standings = bills_in(result), comparison.standings
     systems = [
         {"system": system.name, "strategy": system.facts.strategy, "verdict": system.verdict,
-         "accuracy": system.accuracy, **(system.more or NONE).columns("more_than_best"),
-         **(system.than_today or NONE).columns("more_than_today"), "runs_as": system.facts.runs_as,
-         "entry": system.facts.text, "interval": system.facts.how,
+         "accuracy": system.accuracy, **(system.more or NO_ESTIMATE).columns("more_than_best"),
+         **(system.than_today or NO_ESTIMATE).columns("more_than_today"),
+         "runs_as": system.facts.runs_as, "entry": system.facts.text, "interval": system.facts.how,
          "unknown": ", ".join(system.facts.unknown), "not_counted": system.facts.not_counted,
          "storage_bytes_per_h": system.facts.storage_bytes_per_h,
          "peers_bytes_per_h": system.facts.peers_bytes_per_h}
@@ -196,7 +196,7 @@ def _table(caption: str, standings: Sequence[Standing], cells: Cells) -> Table:
     rows: dict[tuple[str, ...], list[str]] = {}
     for system in standings:
         rows.setdefault(tuple(cell(system) for cell in cells.values()), []).append(system.label)
-    columns = [Column(heading, heading not in WORDS) for heading in ("system", *cells)]
+    columns = [Column(heading, heading not in TEXT_COLUMNS) for heading in ("system", *cells)]
     return Table(caption, columns, [(", ".join(names), *row) for row, names in rows.items()])
 
 
@@ -390,7 +390,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     lossy = [system for system in standings if system.accuracy not in ELIGIBLE]
     for why, some in groupby(sorted(lossy, key=_why_not_the_best), _why_not_the_best):
         yield f"{', '.join(system.label for system in some)}: {why}; not taken as the cheapest."
-    general = (PAPER, NO_SERVERS)
+    general = (PAPER_ONLY, NO_SERVERS)
     lacking = [name for name, why in comparison.left_out.items() if why.words not in general]
     assumed = [f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []
     if lacking:

@@ -36,7 +36,7 @@ from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
 
-ABOUT = "systems.json"
+SYSTEMS_FILE = "systems.json"
 NEAR_OPTIMAL = 0.01  # of useful time more than the cheapest: other reasons may decide
 OVERHEAD, DECIMALS = "overhead_fraction", 12  # what differs beyond these is rounding
 BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
@@ -249,7 +249,9 @@ class Comparison:
 def load_comparison(folder: Path | str) -> Comparison:
     """Read a finished comparison. Raises ResultError for another or a damaged folder."""
     result = load_result(folder)
-    return read_record(Comparison, result.path / ABOUT, "a comparison of systems", result=result)
+    return read_record(
+        Comparison, result.path / SYSTEMS_FILE, "a comparison of systems", result=result
+    )
 
 
 def assumptions(scenario: Scenario) -> Iterator[str]:

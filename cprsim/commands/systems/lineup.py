@@ -25,7 +25,7 @@ from cprsim.scenario.schema import dump_entry
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
 NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
-PAPER = "a paper only: nothing that is maintained runs it (`--available`)"
+PAPER_ONLY = "a paper only: nothing that is maintained runs it (`--available`)"
 TODAY = "today"  # the name of how the job runs now
 NONE_KEEPS = "no interval that is worth its saves keeps the limit"
 NOT_KNOWN = "the staleness curve does not say what it loses"
@@ -120,8 +120,10 @@ def entrants_of(
             for entrant in entrants
             if entrant.is_today or SYSTEMS[entrant.entry.strategy].runs_as
         ]
-        left_out |= {entrant.name: LeftOut(PAPER) for entrant in entrants if entrant not in runs}
-        left_out |= {name: LeftOut(PAPER) for name in left_out if not SYSTEMS[name].runs_as}
+        left_out |= {
+            entrant.name: LeftOut(PAPER_ONLY) for entrant in entrants if entrant not in runs
+        }
+        left_out |= {name: LeftOut(PAPER_ONLY) for name in left_out if not SYSTEMS[name].runs_as}
         entrants = runs
     return sorted(entrants, key=lambda entrant: _rank(entrant.entry.strategy)), left_out
 

@@ -15,6 +15,7 @@ from cprsim.failures.outages import Outages
 from cprsim.job.distributions import Weibull
 from cprsim.job.records import Bools, Floats, Ints
 from cprsim.logs.fit.families import WEIBULL, log_mean, nearer
+from cprsim.logs.fit.goodness import MOST_FITTED
 from cprsim.logs.fit.lifetimes import FirstUptime, Lifetimes, uptimes
 from cprsim.logs.fit.likelihood import (
     Fit,
@@ -25,9 +26,8 @@ from cprsim.logs.fit.likelihood import (
 )
 from cprsim.logs.fit.observation import begins_instant, group_sizes
 
-FEW = 5_000  # up-times that are quick to fit
+QUICK_UPTIMES = 5_000  # up-times that are quick to fit
 KEPT_HAZARDS = 3  # a slope's steps of the frailty alone leave the hazards as they are
-MOST_FITTED = 200_000  # up-times that are fitted; of more, those of every n-th node
 UNDECIDED = 1e6  # ratio of an interval's ends, beyond which the log says nothing of the number
 
 
@@ -82,8 +82,8 @@ def fit_frailty(lifetimes: Lifetimes) -> tuple[Fit, ...]:
 def _fit(form: _Form, lifetimes: Lifetimes) -> Fit:
     likelihood = _likelihood(form, lifetimes)
     start = np.array([0.0, log_mean(lifetimes), *form.start])
-    if lifetimes.n >= 2 * FEW:  # begin at the maximum of those of every n-th node
-        start = nearer(_likelihood(form, lifetimes.of_units(lifetimes.n // FEW)), start)
+    if lifetimes.n >= 2 * QUICK_UPTIMES:  # begin at the maximum of those of every n-th node
+        start = nearer(_likelihood(form, lifetimes.of_units(lifetimes.n // QUICK_UPTIMES)), start)
     maximum = likelihood.maximum(start)
     lifetime, frailty = form.unpack(maximum.point)
     return Fit(

@@ -20,24 +20,23 @@ from cprsim.errors import ParameterError, one_line
 from cprsim.files.units import SIZE
 from cprsim.job.distributions import MOST_SQUARED_CV
 from cprsim.job.records import HIGH, Z_95, Estimate, Floats
-from cprsim.logs.columns import LENGTH
+from cprsim.logs.columns import LENGTH_COLUMN
 from cprsim.logs.columns import unit_of as unit_in_name
 from cprsim.logs.files import head_of
 from cprsim.logs.fit.families import FAMILIES
 from cprsim.logs.fit.fragments import Fragment, count, duration, interval, unit_of
-from cprsim.logs.fit.goodness import Ranking, Subject, rank
+from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, Ranking, Subject, rank
 from cprsim.logs.fit.lifetimes import lifetimes_of
 from cprsim.logs.fit.likelihood import Fit
 from cprsim.logs.formats.jsonl import json_pieces
 from cprsim.logs.reading import csv_pieces, named_columns, no_row_where
 from cprsim.logs.times import HOURS, read_lengths, read_times, require_decimals
 
-KINDS = ("save", "load", "detect", "reschedule")
-FEWEST = 3  # durations, below which nothing can be said of their spread
-FEW = 20  # below which it is said how wide the intervals are
+COST_KINDS = ("save", "load", "detect", "reschedule")
+FEWEST_TO_FIT = 3  # durations, below which nothing can be said of their spread
 SMALLEST_SHAPE = 0.1  # that a scenario takes
 COARSE = 0.1  # resolution over mean, above which it is said
-ROUNDING = 1e-3  # of the resolution, that floats may add to a difference
+RESOLUTION_ROUNDING = 1e-3  # of the resolution, that floats may add to a difference
 LIKE_EXPONENTIAL = 0.5  # standard deviation over mean, which is 1 for exponential times
 P_DRIFT = 0.01  # below it a trend or a step is told of: the share of false alarms
 FEWEST_IN_ORDER = 10  # durations, below which no trend is looked for
@@ -124,13 +123,13 @@ class CostFit(Subject):
             f"them) to {last:.4g} s (last tenth): for a job that follows take {last:.4g} s, not "
             f"the mean of {mean} s": len(self.drift_h) > 0,
             f"only {count(n, kind)}: taken as fixed, as its variation can't be estimated; "
-            f"{FEWEST} are the fewest to fit, {FEW} to trust": n < FEWEST,
+            f"{FEWEST_TO_FIT} are the fewest to fit, {FEWEST_TO_TRUST} to trust": n < FEWEST_TO_FIT,
             f"only {n} {kind}s: their mean of {mean} s may be anything from {low} to {high} s "
             "(95 %), and the intervals of other parameters are too narrow with so few":
-                n < FEW and self.best is not None,
+                n < FEWEST_TO_TRUST and self.best is not None,
             f"no family could be fitted to the {kind}s, which vary by "
             f"{100 * _cv(self.lifetimes.duration_h):.3g} %: their mean is taken":
-                n >= FEWEST and self.best is None and self.ranking is not None,
+                n >= FEWEST_TO_FIT and self.best is None and self.ranking is not None,
             f"{best.family if best else ''} describes the {kind}s best, but spreads further "
             f"than can be simulated: {self.family} is taken": passed_over,
             f"{count(n_zero, kind)} of no time at all left out": n_zero > 0,
@@ -156,7 +155,7 @@ def fit_costs(
     if transfers.empty:
         raise ParameterError("no row of the log has an end: there is nothing to fit")
     of_kind = dict(iter(transfers.groupby("kind")))
-    return tuple(_fit(k, of_kind[k], n_bootstrap, seed) for k in KINDS if k in of_kind)
+    return tuple(_fit(k, of_kind[k], n_bootstrap, seed) for k in COST_KINDS if k in of_kind)
 
 
 def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
@@ -166,7 +165,7 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
         raise ParameterError(f"every {kind} of the log takes no time at all")
     resolution_h = float(mine["resolution_h"].min())
     fixed, ranking = _one_time(durations.duration_h, resolution_h), None
-    if durations.n >= FEWEST and fixed is None:
+    if durations.n >= FEWEST_TO_FIT and fixed is None:
         ranking = rank(durations, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
     simulable = _simulable(ranking)
     # the exponential alone is left, for times that hardly vary: then their mean says more
@@ -212,9 +211,9 @@ def _one_time(duration_h: Floats, resolution_h: float) -> Estimate | None:
     A time that begins anywhere between two marks of the log spans one of two neighbouring marks.
     """
     low_h, high_h = float(duration_h.min()), float(duration_h.max())
-    if high_h - low_h > (1 + ROUNDING) * resolution_h:
+    if high_h - low_h > (1 + RESOLUTION_ROUNDING) * resolution_h:
         return None
-    if len(duration_h) < FEWEST:
+    if len(duration_h) < FEWEST_TO_FIT:
         return _undecided(duration_h)
     bounds = max(high_h - resolution_h, 0.0), low_h + resolution_h
     return Estimate(float(duration_h.mean()), *bounds, len(duration_h))
@@ -223,7 +222,7 @@ def _one_time(duration_h: Floats, resolution_h: float) -> Estimate | None:
 def _undecided(duration_h: Floats) -> Estimate:
     """The mean as a fixed time, for want of anything better."""
     mean_h, n = float(duration_h.mean()), len(duration_h)
-    if n < FEWEST:
+    if n < FEWEST_TO_FIT:
         return Estimate(mean_h, n=n)
     half_h = Z_95 * float(duration_h.std(ddof=1)) / sqrt(n)
     return Estimate(mean_h, max(mean_h - half_h, 0.0), mean_h + half_h, n)
@@ -291,7 +290,7 @@ def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
 
 # ---------------------------------------------------------------------------- the reader of the log
 
-COLUMNS = ("kind", "start", "end", "duration", "bytes")
+COST_COLUMNS = ("kind", "start", "end", "duration", "bytes")
 FINEST_H = 1e-6 / 3600  # hours since 1970 are no finer as floats
 _TIME_OF_DAY = r"[T ](?P<h>\d\d)(?P<min>:?\d\d)?(?P<s>:?\d\d)?(?:[.,](?P<fraction>\d+))?"
 _NUMBER = r"\.(?P<fraction>\d+)(?![\deE])"
@@ -313,14 +312,14 @@ def read_transfers(
     pieces = json_pieces if head_of(path)[:1] in ("{", "[") else csv_pieces
     table = pd.concat(pieces(path))
     n_filled, end = table.count(), columns.get("end", "end")
-    lengths = [name for name in map(str, table) if LENGTH.fullmatch(name.lower())]
+    lengths = [name for name in map(str, table) if LENGTH_COLUMN.fullmatch(name.lower())]
     if lengths and n_filled.get(end, 0) < n_filled[lengths[0]]:
         columns = {"duration": lengths[0], **columns}
     key, other = ("duration", "end") if "duration" in columns else ("end", "duration")
-    rows = named_columns(table.drop_duplicates(), columns, path, COLUMNS, {"bytes", other})
+    rows = named_columns(table.drop_duplicates(), columns, path, COST_COLUMNS, {"bytes", other})
     kind = rows["kind"].fillna("").str.strip().str.lower()
-    unknown = ~kind.isin(KINDS).to_numpy(dtype=bool)
-    no_row_where(unknown, rows, path, "kind", "{value} is none of " + ", ".join(KINDS))
+    unknown = ~kind.isin(COST_KINDS).to_numpy(dtype=bool)
+    no_row_where(unknown, rows, path, "kind", "{value} is none of " + ", ".join(COST_KINDS))
     start = read_times(rows["start"], time_unit, path)
     if key == "end":
         took_h = read_times(rows["end"], time_unit, path, start).hours - start.hours
@@ -337,7 +336,7 @@ def read_transfers(
         "kind": kind, "duration_h": took_h, "n_bytes": _bytes(rows, took_h, path),
         "start_h": start.hours, "resolution_h": resolution_h,
     })  # fmt: skip
-    unread = [str(name) for name in table if name not in {columns.get(n, n) for n in COLUMNS}]
+    unread = [str(name) for name in table if name not in {columns.get(n, n) for n in COST_COLUMNS}]
     return read[ended], _notes_on_rows(len(table) - len(rows), kind[~ended], unread)
 
 

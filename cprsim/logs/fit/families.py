@@ -28,7 +28,7 @@ from cprsim.logs.fit.likelihood import (
     Scale,
 )
 
-FEW = 500  # times that are quick to fit
+QUICK_TIMES = 500  # times that are quick to fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ def fit(family: SearchFamily, lifetimes: Lifetimes) -> Fit:
     if len(family.scales) > 1 and len(lifetimes.ends()[0]) < 2:
         raise NotConvergedError(f"{family.name}: all times are the same")
     start, likelihood = np.array(family.start(lifetimes)), family.likelihood(lifetimes)
-    if lifetimes.n >= 2 * FEW:  # begin at the maximum of every n-th of them
-        some = lifetimes.where(slice(None, None, lifetimes.n // FEW))
-        start = nearer(family.likelihood(some), start, 1 / FEW)
+    if lifetimes.n >= 2 * QUICK_TIMES:  # begin at the maximum of every n-th of them
+        some = lifetimes.where(slice(None, None, lifetimes.n // QUICK_TIMES))
+        start = nearer(family.likelihood(some), start, 1 / QUICK_TIMES)
     maximum = likelihood.maximum(start)
     return Fit(
         family.name, family.distribution(maximum.point), maximum.log_likelihood,

@@ -15,15 +15,15 @@ from cprsim.failures import limits
 from cprsim.failures.frailty import GammaFrailty, Lemons, failures_of_a_node
 from cprsim.job.distributions import Distribution, PiecewiseHazard, Weibull, with_mean
 from cprsim.job.records import Estimate
-from cprsim.logs.fit.goodness import P_REJECTED
+from cprsim.logs.fit.goodness import P_OF_REJECTED_FIT
 from cprsim.logs.fit.lifetimes import Lifetimes
 from cprsim.logs.fit.likelihood import Fit
 from cprsim.logs.fit.report import Fitted
 
 FIRST_H = 100.0  # of a job, for which a comment says how often it fails
-WIDEST = 100  # characters of a line that has its remark behind it
+WIDEST_WITH_REMARK = 100  # characters of a line that has its remark behind it
 MOST_LINE = 300  # characters of a comment
-UNITS = ((3600.0, "s"), (60.0, "min"))
+SHORT_UNITS = ((3600.0, "s"), (60.0, "min"))
 T = TypeVar("T")
 
 
@@ -61,7 +61,7 @@ def _block(section: Mapping[str, Any], remarks: Mapping[str, str], indent: str) 
             yield from _block(value, {}, indent + "  ")
             continue
         line, remark = f"{indent}{key}: {_flow(value)}", remarks.get(key, "")
-        if remark and len(line) + len(remark) > WIDEST:
+        if remark and len(line) + len(remark) > WIDEST_WITH_REMARK:
             yield f"{indent}# {remark}"
             remark = ""
         yield f"{line}  # {remark}" if remark else line
@@ -247,7 +247,7 @@ def _of_failures(
     ]
     if fitted.gaps.ranking is not None and fitted.gaps.ranking.none_fits:
         lines.append(
-            f"none fits: of the gaps, every family's p-value is below {P_REJECTED:g}; "
+            f"none fits: of the gaps, every family's p-value is below {P_OF_REJECTED_FIT:g}; "
             "the family here is the least bad"
         )
     if fitted.trend.differs:
@@ -323,4 +323,4 @@ def count(n: int, kind: str) -> str:
 
 def unit_of(time_h: float) -> tuple[float, str]:
     """Units in an hour, and the unit in which people say a time: up to 120 s, up to 120 min, h."""
-    return next((unit for unit in UNITS if not time_h * unit[0] >= 120), (1.0, "h"))
+    return next((unit for unit in SHORT_UNITS if not time_h * unit[0] >= 120), (1.0, "h"))

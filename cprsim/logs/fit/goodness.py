@@ -23,8 +23,9 @@ from cprsim.logs.fit.lifetimes import Lifetimes
 from cprsim.logs.fit.likelihood import Fit, NotConvergedError
 
 ALL_FAMILIES = (*FAMILIES, PiecewiseHazard.family)
-P_REJECTED = 0.01  # a family with a smaller p-value does not fit
-MOST_FITTED = 200_000  # times that are fitted; of more, every n-th
+P_OF_REJECTED_FIT = 0.01  # a family with a smaller p-value does not fit
+FEWEST_TO_TRUST = 20  # gaps, failures or durations
+MOST_FITTED = 200_000  # times that are fitted; of more, every n-th (up-times: n-th node's)
 MOST_RESAMPLED = 5_000  # times behind the p-values; of more, every n-th
 ROUGHLY_FLAT = 1e-5  # slope of the search of a bootstrap sample, and its last move
 
@@ -60,7 +61,7 @@ class Ranking:
     @property
     def none_fits(self) -> bool:
         """Whether every family is rejected, which takes a bootstrap of a hundred samples."""
-        return all(judged.p_value < P_REJECTED for judged in self.judged)
+        return all(judged.p_value < P_OF_REJECTED_FIT for judged in self.judged)
 
 
 @dataclass(frozen=True, kw_only=True)

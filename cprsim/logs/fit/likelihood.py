@@ -16,18 +16,18 @@ from cprsim.failures.frailty import ALIKE, Frailty
 from cprsim.job.distributions import Distribution
 from cprsim.job.records import Z_95, Estimate, Floats
 
-STEP = 1e-4  # in search numbers, of derivatives of what follows from them
+DERIVATIVE_STEP = 1e-4  # in search numbers, of derivatives of what follows from them
 FINE = 2.0**-7  # step of derivatives at the maximum, over the distance on which the mean bends
 FURTHEST = 8.0  # of these distances: where it hardly bends, the steps grow no further
 # steps and weights of the first derivative
 STENCIL = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
 BENDS = ((1, 16 / 12), (2, -1 / 12))  # steps to either side and weights: second derivative
-ROUNDED = 1e-9  # last move over that distance, at which the score is zero to rounding
+ROUNDED_MOVE = 1e-9  # last move over that distance, at which the score is zero to rounding
 ARRIVED = 1e-6  # and that of noisy likelihoods
 MOST_MOVES = 30  # a maximum is reached within; beyond, it lies at the border of the family
 IMPOSSIBLE = 1e10  # mean minus log-likelihood of parameters outside the domain
 FLAT = 1e-6  # slope of the mean log-likelihood at which the search ends
-LARGEST = 700.0  # exponent
+LARGEST_EXPONENT = 700.0  # exponent
 
 Scale = Callable[[float], float]
 """From a search number, which may be any, to the parameter: `exp`, `share`, or `float` itself."""
@@ -57,7 +57,7 @@ class Parameter(Estimate):
     def of_search(cls, name: str, at: float, error: float, scale: Scale = exp) -> Self:
         """The parameter of a search number and its error; the interval is symmetric there."""
         value, low, high = (
-            scale(min(end, LARGEST)) for end in (at, at - Z_95 * error, at + Z_95 * error)
+            scale(min(end, LARGEST_EXPONENT)) for end in (at, at - Z_95 * error, at + Z_95 * error)
         )
         return cls(value, low, high, name=name, standard_error=SLOPES[scale](value) * error)
 
@@ -145,7 +145,7 @@ class Likelihood:
     def _no_maximum(self) -> str:
         return f"{self.name}: the likelihood has no maximum, but is flat or grows up to a border"
 
-    def refine_maximum(self, point: Floats, close: float = ROUNDED) -> tuple[Floats, Floats]:
+    def refine_maximum(self, point: Floats, close: float = ROUNDED_MOVE) -> tuple[Floats, Floats]:
         """The maximum near a point, to rounding, and the steps of derivatives there, (p,) each.
 
         By Newton's method, so that no number depends on where a search happened to end. Raises
@@ -230,7 +230,7 @@ class Maximum:
 
     def derived(self, name: str, positive: Callable[[Floats], float]) -> Parameter:
         """A positive number that follows, by the delta method on its logarithm."""
-        steps = np.full(len(self.point), STEP)
+        steps = np.full(len(self.point), DERIVATIVE_STEP)
         slope = slopes(lambda at: log(positive(at)), self.point, steps)
         error = sqrt(max(float(slope @ self.covariance @ slope), 0.0))
         return Parameter.of_search(name, log(positive(self.point)), error)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from cprsim.failures.outages import ROUNDING_H, Outages
 from cprsim.job.distributions import p_strikes
-from cprsim.job.records import Bools, Floats, Ints
+from cprsim.job.records import WEEK_H, Bools, Floats, Ints
 from cprsim.logs.fit.lifetimes import FirstUptime
 
 
@@ -40,7 +40,7 @@ LIVING = {
     FirstUptime.NEW: "nodes count as new when they were installed",
     FirstUptime.UNKNOWN: "unknown when they entered: first up-times are left out",
 }
-INFERRED = {
+WHY_INFERRED = {
     "n_nodes": "those that the file names; nodes that never failed are missing, see --nodes",
     "ages": "the log does not know them, see --age",
 }
@@ -58,7 +58,7 @@ def observation(
         "ages": (AGES if outages.lives is None else LIVING)[first],
     }
     return {
-        name: Fact(value, *origins.get(name, ("inferred", INFERRED.get(name, "see --period"))))
+        name: Fact(value, *origins.get(name, ("inferred", WHY_INFERRED.get(name, "see --period"))))
         for name, value in values.items()
     }
 
@@ -81,7 +81,6 @@ def node_hours(outages: Outages) -> float:
 
 # ------------------------------------------------- failures that come together, nodes that differ
 
-WEEK_H = 168.0
 WORST_FRACTION = 0.1  # of the nodes, whose share of the failures measures concentration
 
 

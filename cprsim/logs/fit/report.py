@@ -12,13 +12,12 @@ import numpy as np
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Outages, n_rows
-from cprsim.job.records import ROUNDED_Z_95, Estimate, Ints
+from cprsim.job.records import ROUNDED_Z_95, WEEK_H, Estimate, Ints
 from cprsim.logs.fit.correlated_fit import CorrelatedFit, fit_correlated
-from cprsim.logs.fit.goodness import Ranking, Subject, rank
+from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, Ranking, Subject, rank
 from cprsim.logs.fit.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
 from cprsim.logs.fit.likelihood import Fit, NotConvergedError
 from cprsim.logs.fit.observation import (
-    WEEK_H,
     WORST_FRACTION,
     Observation,
     Togetherness,
@@ -33,15 +32,14 @@ from cprsim.logs.fit.trend import Trend, silences, trend
 
 MUCH = 0.1  # of the rows or failures: without them the answer is another
 MOST_REASONS = 4
-KINDS = {"outages": "", "merged": "merged", "no failures": "no_failure", "left out": "dropped"}
-FEW = 20  # gaps or failures
+NOTE_KINDS = {"outages": "", "merged": "merged", "no failures": "no_failure", "left out": "dropped"}
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
 N_WORST = 3  # nodes that are named
 WORTH_AIC = 10.0  # by how much unequal nodes have to be better to be asked for
 FACTS = {
     "n_nodes": "how many nodes there are", "begins": "when it begins", "ends": "when it ends"
 }  # fmt: skip
-NUMBERS = ("log_likelihood", "aic", "bic", "ks", "p_value", "rmse_survival")  # of a fit
+FIT_MEASURES = ("log_likelihood", "aic", "bic", "ks", "p_value", "rmse_survival")  # of a fit
 Row = dict[str, Any]
 
 
@@ -142,7 +140,7 @@ class Fitted:
             f"A job on {self.n_job_nodes} of the {self.outages.n_nodes} nodes meets a failure "
             f"every {_time(mtbf.mean)} on average.",
             f"With 95 % it is between {_time(mtbf.low)} and {_time(mtbf.high)}, from "
-            f"{'only ' if mtbf.n < FEW else ''}{mtbf.n} failures, {bunching}.",
+            f"{'only ' if mtbf.n < FEWEST_TO_TRUST else ''}{mtbf.n} failures, {bunching}.",
         )
 
     @property
@@ -159,7 +157,7 @@ class Fitted:
         n_read, *became = self.outages.balance.values()
         parts = [
             f"{n:,} {name}" + (f" ({why})" if (why := _reasons(self.outages, kind)) else "")
-            for n, (name, kind) in zip(became, KINDS.items(), strict=True)
+            for n, (name, kind) in zip(became, NOTE_KINDS.items(), strict=True)
             if n
         ]
         return f"{n_read:,} rows read = {' + '.join(parts)}."
@@ -346,7 +344,7 @@ def _warnings_of(subject: Subject) -> Iterable[str]:
     ranking, times = subject.ranking, subject.lifetimes
     if ranking is None:
         return
-    if subject.name == "gaps" and times.n_observed < FEW:
+    if subject.name == "gaps" and times.n_observed < FEWEST_TO_TRUST:
         yield f"only {times.n_observed} gaps: the intervals are wide"
     if ranking.none_fits:
         yield f"{subject.name}: none fits, every family is rejected"
@@ -387,7 +385,7 @@ def _add(
 ) -> None:
     """A family, and its parameters (times in hours)."""
     key = {"times": times, "family": fit.family}
-    numbers = {name: getattr(fit, name) for name in NUMBERS}
+    numbers = {name: getattr(fit, name) for name in FIT_MEASURES}
     tables["families"].append(key | numbers | {"extrapolated": fit.mean.mean > longest_h})
     for name, number in {**fit.by_name, "mean_h": mean}.items():
         row = key | {"parameter": name} | number.columns("value")

@@ -22,8 +22,8 @@ N_SHUFFLED = 999
 N_BLOCKS = 20  # of successive gaps, at least; fewer than twice as many
 FEWEST_GAPS = 6  # below which nothing can be told
 SMALLEST_PIECE = 0.1  # share of the failures that each piece of the log holds at least
-SILENT = 3.0  # how many times the longest gap a time without failures at an end lasts
-SEED = 0
+SILENT_GAPS = 3.0  # how many times the longest gap a time without failures at an end lasts
+SHUFFLE_SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def trend(outages: Outages) -> Trend:
         return Trend(*halves)
     # a log that begins or ends with a failure, or with a silence, has no gap there to shuffle
     ends_h = gaps_h[[0, -1]]
-    left_out = (ends_h <= ROUNDING_H) | (ends_h > SILENT * inner_h.max())
+    left_out = (ends_h <= ROUNDING_H) | (ends_h > SILENT_GAPS * inner_h.max())
     first_h, last_h = left_out * ends_h * (1, -1) + (0.0, window_h)
     tested_h = gaps_h[int(left_out[0]) : len(gaps_h) - int(left_out[1])]
     begins_h, n_before = _shuffled_blocks(tested_h)
@@ -88,7 +88,7 @@ def silences(outages: Outages) -> list[str]:
         f"no failure in the {end} {silent_h:.5g} h of the window, where the longest gap between "
         f"failures is {longest_h:.4g} h: was it watched then? --period says so otherwise"
         for (end, silent_h), is_given in zip(ends, outages.window_given, strict=True)
-        if is_given and silent_h > SILENT * longest_h
+        if is_given and silent_h > SILENT_GAPS * longest_h
     ]
 
 
@@ -98,7 +98,7 @@ def _shuffled_blocks(gaps_h: Floats) -> tuple[Floats, Ints]:
     n = len(gaps_h) // n_each
     length_h = gaps_h[: n * n_each].reshape(n, n_each).sum(axis=1)
     orders = np.tile(np.arange(n), (1 + N_SHUFFLED, 1))
-    orders[1:] = stream(SEED, 0, "fit/trend").permuted(orders[1:], axis=1)
+    orders[1:] = stream(SHUFFLE_SEED, 0, "fit/trend").permuted(orders[1:], axis=1)
     begins_h = np.cumsum(np.pad(length_h[orders], ((0, 0), (1, 0))), axis=1)
     return begins_h, np.arange(n + 1) * n_each
 

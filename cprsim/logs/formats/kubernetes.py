@@ -20,31 +20,33 @@ from cprsim.logs.spec import LogSpec
 from cprsim.logs.states import BEGIN, END, NEITHER, joined, outages_of_states
 from cprsim.logs.times import Times, read_times
 
-STATES = {
+STATE_OF_REASON = {
     "NodeNotReady": BEGIN, "NodeReady": END,
     "Rebooted": NEITHER, "KernelOops": NEITHER, "KernelDeadlock": NEITHER,  # of no length
 }  # fmt: skip
-FAILS = [reason for reason, state in STATES.items() if state != END]
-KIND = ("involvedObject.kind", "regarding.kind")
-NAME = ("involvedObject.name", "regarding.name")
+FAILS = [reason for reason, state in STATE_OF_REASON.items() if state != END]
+KIND_PATHS = ("involvedObject.kind", "regarding.kind")
+NAME_PATHS = ("involvedObject.name", "regarding.name")
 INSTANTS = (
     ("firstTimestamp", "deprecatedFirstTimestamp", "eventTime"),
     ("lastTimestamp", "deprecatedLastTimestamp"),
     ("series.lastObservedTime",),
 )
-MARKS = re.compile(r'\{.*("(?:involvedObject|regarding)"|"kind":\s*"(?:Event)?List")', re.DOTALL)
+MARKS_OF_EVENTS = re.compile(
+    r'\{.*("(?:involvedObject|regarding)"|"kind":\s*"(?:Event)?List")', re.DOTALL
+)
 COUNTS = ("count", "deprecatedCount", "series.count")
 MOST_OFTEN = 1e9
 GOES_ON = r"(?i)fail|block|cancel|abort|uncordon|interrupt|preempt"  # what follows is no removal
 REMOVES = r"(?i)scale_?down|remov|delet"
 ANNOUNCES = rf"{REMOVES}|drain|cordon|notschedul|disrupt|terminat|shutdown"
 BEFORE_H, AFTER_H = 1.0, 1 / 6  # of the removal of what had not failed: it is not ready meanwhile
-PLANNED = "node(s) taken out on purpose (drained, scaled down or removed): no failures"
+PLANNED_NOTE = "node(s) taken out on purpose (drained, scaled down or removed): no failures"
 MERGED = (
     "event(s) left out that Kubernetes merged into others, as their instants are not known: nodes "
     "fail more often than this log shows"
 )
-EXAMPLE = "an event of kubectl get events -o json"
+EVENT_EXAMPLE = "an event of kubectl get events -o json"
 REBOOT_H = 1 / 60  # a reboot is reported when the node is ready again
 
 
@@ -60,14 +62,14 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     events = pd.DataFrame(
         [event for _, event in by_line], [row for row, _ in by_line], dtype=object
     )
-    reason, kind = _first(events, ("reason",)), _first(events, KIND)
+    reason, kind = _first(events, ("reason",)), _first(events, KIND_PATHS)
     no_row_where(reason.isna().to_numpy(), reason, log, "reason", "is missing in this event")
     counted["no_failure", "event(s) left out that are not about a node"] = int(
         (kind != "Node").sum()
     )
     text = reason.astype(str).str
     announces = text.contains(ANNOUNCES) & ~text.contains(GOES_ON)
-    is_change = (kind == "Node") & (reason.isin(list(STATES)) | announces)
+    is_change = (kind == "Node") & (reason.isin(list(STATE_OF_REASON)) | announces)
     for name, n in reason[(kind == "Node") & ~is_change].value_counts().items():
         counted["no_failure", f"event(s) {one_line(str(name))} left out: the node is up"] = int(n)
     if not (is_change & reason.isin(FAILS)).any():
@@ -77,13 +79,13 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
             "unless --event-ttl says otherwise",
         )  # fmt: skip
     changes, times = _occurrences(events.assign(cause=reason)[is_change], log)
-    removed = ~changes["cause"].isin(list(STATES)).to_numpy(bool)
+    removed = ~changes["cause"].isin(list(STATE_OF_REASON)).to_numpy(bool)
     removes = changes["cause"].str.contains(REMOVES).to_numpy(bool)
-    state = changes["cause"].map(STATES).fillna(NEITHER).mask(removes, BEGIN).astype(int)
+    state = changes["cause"].map(STATE_OF_REASON).fillna(NEITHER).mask(removes, BEGIN).astype(int)
     changes = changes.assign(state=state, end=np.nan)
     down = outages_of_states(changes[state != NEITHER], counted)
     down = _with_removals(down, changes[removed])
-    counted["assumed", PLANNED] = int(down["planned"].sum())
+    counted["assumed", PLANNED_NOTE] = int(down["planned"].sum())
     instants = changes[(state == NEITHER) & ~removed]
     counted["no_failure", "event(s) that announce a removal"] = int((removed & ~removes).sum())
     rows = pd.concat([down, instants.assign(end=instants["start"], planned=False, open=False)])
@@ -101,8 +103,8 @@ def _occurrences(events: pd.DataFrame, log: PathLike[str]) -> tuple[pd.DataFrame
 
     A watch shows an event again whenever it occurs again: its versions are one event.
     """
-    node = _first(events, NAME)
-    no_row_where(node.isna().to_numpy(), node, log, NAME[0], "the event names no node")
+    node = _first(events, NAME_PATHS)
+    no_row_where(node.isna().to_numpy(), node, log, NAME_PATHS[0], "the event names no node")
     of_first = events.assign(first=_first(events, sum(INSTANTS, ())).astype(str))
     one = _first(of_first, ("metadata.uid", "metadata.name", "first"))
     key = one + "|" + node + "|" + events["cause"]
@@ -144,11 +146,11 @@ def _with_removals(down: pd.DataFrame, removals: pd.DataFrame) -> pd.DataFrame:
 def _events(log: PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line and fields of each event of a list, or of a watch."""
     for line, item in items(log):
-        top = require_object(item, line, log, EXAMPLE)
+        top = require_object(item, line, log, EVENT_EXAMPLE)
         for event in top["items"] if isinstance(top.get("items"), list) else [top]:
-            event = require_object(event, line, log, EXAMPLE)
+            event = require_object(event, line, log, EVENT_EXAMPLE)
             event = event if "reason" in event else event.get("object", event)  # of a watch
-            yield line, require_object(event, line, log, EXAMPLE)
+            yield line, require_object(event, line, log, EVENT_EXAMPLE)
 
 
 def _first(events: pd.DataFrame, names: tuple[str, ...]) -> pd.Series[str]:
@@ -159,7 +161,7 @@ def _first(events: pd.DataFrame, names: tuple[str, ...]) -> pd.Series[str]:
 FORMAT = LogFormat(
     options=frozenset({"--period", "--repair"}),
     looks_like=lambda head: (
-        "JSON with events about objects of Kubernetes" if MARKS.match(head) else ""
+        "JSON with events about objects of Kubernetes" if MARKS_OF_EVENTS.match(head) else ""
     ),
     read=read_kubernetes,
     order=30,

@@ -22,7 +22,7 @@ from cprsim.logs.times import hours_since_1970
 
 STARTED, LASTED = "Prob Started", "Down Time"
 CAUSES = ["Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software"]
-MOST = {"System": 999, "nodes": 999_999, "nodenumz": 999_999, LASTED: LONGEST_WINDOW_H * 60}
+HIGHEST = {"System": 999, "nodes": 999_999, "nodenumz": 999_999, LASTED: LONGEST_WINDOW_H * 60}
 SYSTEM_FACTOR = 1_000_000  # above any number of nodes: one key per system and node
 MONTHS = {"installed": "node install", "entry": "node prod", "exit": "node decom"}
 UNDATED = ("current", "before tracking", "")
@@ -40,14 +40,14 @@ def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
             "said (--system 2), or --format lanl for all systems together"
         )
     table = read_csv(log)
-    needed = (*MOST, STARTED, *CAUSES, *(MONTHS.values() if spec.has_dates else ()))
+    needed = (*HIGHEST, STARTED, *CAUSES, *(MONTHS.values() if spec.has_dates else ()))
     if missing := [name for name in needed if name not in table]:
         raise trace_error(log, 1, "this column of LANL's records is missing", missing[0])
     table = table.fillna({"nodes": "0", "nodenumz": "0"})  # system 17 tells no nodes apart
     start = pd.to_datetime(table[STARTED], format="%m/%d/%Y %H:%M", errors="coerce")
     no_row_where(start.isna().to_numpy(), table, log, STARTED, "{value} is no m/d/Y H:M")
     table["start"] = hours_since_1970(start)
-    for name, most in MOST.items():
+    for name, most in HIGHEST.items():
         numbers = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype=float)
         is_valid = (numbers >= 0) & (numbers <= most) & (numbers == np.floor(numbers))
         complaint = f"{{value}} is no whole number from 0 to {most:,.0f}"

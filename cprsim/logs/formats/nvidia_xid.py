@@ -42,7 +42,7 @@ PREFIX = (  # of a line: its instant and its node
     r"(?:\s+(?P<host>[^\s\[:]+))?[\s:]"
 )
 BEGINS = re.compile(rf"(?:-- .*\n)*{PREFIX[1:]}.*kernel")
-LONGEST = pd.Timedelta(366, "D")  # of a log without years
+LONGEST_WITHOUT_YEARS = pd.Timedelta(366, "D")  # of a log without years
 MOST_BACK = pd.Timedelta(30, "D")  # lines of several programs come a little late
 
 
@@ -117,7 +117,7 @@ def _years(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[s
         raise trace_error(log, int(line.index[0]) + FIRST_ROW, message, "period")
     begin = pd.Timestamp(date_h(spec.ends[0], log, spec.tz), unit="h")
     last = spec.ends[1]
-    if last and pd.Timestamp(date_h(last, log, spec.tz), unit="h") > begin + LONGEST:
+    if last and pd.Timestamp(date_h(last, log, spec.tz), unit="h") > begin + LONGEST_WITHOUT_YEARS:
         message = "the line names no year, and the period is longer than one: add the years"
         raise trace_error(log, int(line.index[0]) + FIRST_ROW, message, "period")
     next_year = _instants("2000 " + line["day"]) < begin.replace(year=2000)  # a leap year

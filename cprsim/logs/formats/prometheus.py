@@ -20,13 +20,13 @@ from cprsim.logs.spec import LogSpec
 from cprsim.logs.states import BEGIN, END, in_order, outages_of_states, watch
 from cprsim.logs.times import EARLIEST_S, LATEST_S, Times
 
-LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
+NODE_LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
 PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports are many nodes
-NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+SAMPLE_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 CONDITION = "kube_node_status_condition"
 READY = f'{CONDITION}{{condition="Ready",status="true"}}'
 MOST_UNSEEN = 0.1  # share of the time
-NO_NUMBER = "sample(s) that are no number left out"
+NOT_NUMERIC = "sample(s) that are no number left out"
 GOOD = re.compile(f"(?:.*[_:])?up|{CONDITION}|probe_success")  # 1 is good
 ASK = "--down 1 says that 1 is bad, --down 0 that 0 is"
 
@@ -40,7 +40,7 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     than the query's step are not seen, and the state in gaps between samples is unknown.
     """
     counted = Counted()
-    if wrong := [word for word in spec.down_words if not NUMBER.fullmatch(word)]:
+    if wrong := [word for word in spec.down_words if not SAMPLE_NUMBER.fullmatch(word)]:
         raise trace_error(log, None, f"{wrong[0]!r} is no value of a metric", "down")
     series = [
         _samples(entry, f"data.result[{number}]", log, spec.down_words)
@@ -52,7 +52,7 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
         message = "the query's answer has no series with a sample"
         raise trace_error(log, None, message, "data.result")
     n_read, samples = len(samples), samples.dropna(subset="up")
-    counted["dropped", NO_NUMBER] = n_read - len(samples)
+    counted["dropped", NOT_NUMERIC] = n_read - len(samples)
     state = np.where(samples["up"] == 0, BEGIN, END)
     samples = samples.assign(state=state, end=np.nan, cause="").drop(columns="up")
     n_all, samples = len(samples), samples.drop_duplicates(["node", "start", "state"])
@@ -111,14 +111,14 @@ def _samples(entry: Any, where: str, log: PathLike[str], down: Sequence[str]) ->
         of = f"`{one_line(metric)}`" if metric else "a metric without a name"
         message = f"it is not known which values of {of} are bad: {ASK}; or query `up` or {READY}"
         raise trace_error(log, None, message, f"{where}.metric")
-    label = next((str(labels[key]) for key in LABELS if key in labels), None)
+    label = next((str(labels[key]) for key in NODE_LABELS if key in labels), None)
     if label is None:
-        message = f"the series names no node; known labels are {', '.join(LABELS)}"
+        message = f"the series names no node; known labels are {', '.join(NODE_LABELS)}"
         raise trace_error(log, None, message, f"{where}.metric")
     for number, sample in enumerate(values):
         match sample:
             case [int() | float() as at_s, str() as value] if EARLIEST_S <= at_s <= LATEST_S and (
-                value in ("0", "1", "NaN") or (down and NUMBER.fullmatch(value))
+                value in ("0", "1", "NaN") or (down and SAMPLE_NUMBER.fullmatch(value))
             ):
                 continue
         message = f'`{one_line(str(sample))}` is no sample of `up` such as [1714570200, "1"]'

@@ -14,7 +14,7 @@ from cprsim.logs.spec import LogSpec
 from cprsim.logs.states import joined
 
 NEEDED = ("nodename", "timestart", "timeend", "state")
-COMMAND = "sacctmgr show event start=2024-01-01 -P"
+SACCTMGR = "sacctmgr show event start=2024-01-01 -P"
 FAILED = r"(?:^|\+)(?:DOWN|FAIL|ERROR|DRAIN|NO_RESPOND|UNKNOWN)"  # how states begin: IDLE+DRAIN
 STAMP = r"^(?:(.*?)\s*)\[[^\[]*@[^\[]*\]$"  # who wrote a reason and when, at its end
 
@@ -26,7 +26,7 @@ def read_slurm_events(log: PathLike[str], spec: LogSpec) -> Log:
     stops responding is one outage.
     """
     counted = Counted()
-    table = bar_table(log, NEEDED, COMMAND, "reason")
+    table = bar_table(log, NEEDED, SACCTMGR, "reason")
     of_nodes = table["nodename"] != ""
     n_read = len(table)
     counted["no_failure", "event(s) of the whole cluster left out"] = int((~of_nodes).sum())

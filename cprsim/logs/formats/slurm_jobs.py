@@ -16,14 +16,14 @@ from cprsim.logs.slurm import (
     local_hours,
     node_lists,
 )
-from cprsim.logs.spec import NOTHING, LogSpec
+from cprsim.logs.spec import UNKNOWN_WORDS, LogSpec
 
-NEEDED = ("jobid", "state", "end", "nodelist")
-COMMAND = (
+NEEDED_OF_JOBS = ("jobid", "state", "end", "nodelist")
+SACCT_OF_FAILED_NODES = (
     "sacct -a -X --duplicates -S 2024-01-01 -E now -s NODE_FAIL -P "
     "-o JobID,State,Start,End,NodeList"
 )
-LOST = "NODE_FAIL"
+NODE_FAIL = "NODE_FAIL"
 
 
 def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
@@ -33,26 +33,26 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
     versions of Slurm) alone; without it the failure is one of any of them.
     """
     counted = Counted()
-    table = bar_table(log, NEEDED, COMMAND)
+    table = bar_table(log, NEEDED_OF_JOBS, SACCT_OF_FAILED_NODES)
     jobs = table[~table["jobid"].str.contains(".", regex=False)]  # steps fail with their jobs
     counted["no_failure", "step(s) of jobs"] = len(table) - len(jobs)
-    lost = jobs[jobs["state"].str.upper().str.startswith(LOST)]
+    lost = jobs[jobs["state"].str.upper().str.startswith(NODE_FAIL)]
     counted["no_failure", "job(s) that no node took down left out"] = len(jobs) - len(lost)
     if lost.empty:
-        raise trace_error(log, None, f"has no job in the state {LOST}")
+        raise trace_error(log, None, f"has no job in the state {NODE_FAIL}")
     failed_node = lost.get("failednode", pd.Series("", lost.index))
     of_jobs = lost["nodelist"].where(failed_node == "", failed_node)
-    nameless = of_jobs.str.lower().isin(NOTHING)
+    nameless = of_jobs.str.lower().isin(UNKNOWN_WORDS)
     counted["dropped", "failed job(s) that name no node left out"] = int(nameless.sum())
     lists = node_lists(of_jobs[~nameless], log)
     start = local_hours(lost["end"], log, spec, required=True)[~nameless]
     placed = (lists.map(len) == 1) | (failed_node[~nameless] != "")
     counted["assumed", UNKNOWN_NODE] = int((~placed).sum())
     node = lists.where(placed, lists.str[0])
-    rows = pd.DataFrame({"node": node, "start": start, "end": nan, "cause": LOST})
+    rows = pd.DataFrame({"node": node, "start": start, "end": nan, "cause": NODE_FAIL})
     rows = rows.assign(placed=placed).explode("node")
     n_read = len(table) + len(rows) - len(lists)
-    others = jobs["nodelist"][~jobs["nodelist"].str.lower().isin(NOTHING)].drop_duplicates()
+    others = jobs["nodelist"][~jobs["nodelist"].str.lower().isin(UNKNOWN_WORDS)].drop_duplicates()
     nodes = frozenset(node_lists(others, log).explode())
     is_whole = len(lost) < len(jobs)  # jobs that ended otherwise name nodes that never failed
     return Log(

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.job.records import Floats
-from cprsim.logs.jobs.causes import FINISHED, word_of
+from cprsim.logs.jobs.causes import DONE, word_of
 from cprsim.logs.reading import (
     csv_pieces,
     named_columns,
@@ -20,7 +20,7 @@ from cprsim.logs.reading import (
 )  # fmt: skip
 from cprsim.logs.times import read_times
 
-NEEDED = {"start", "end", "last_step"}
+NEEDED_OF_ATTEMPTS = {"start", "end", "last_step"}
 TEXTS = ("job", "node", "cause")
 STEPS = ("first_step", "resumed_step", "last_step", "last_saved_step")
 OPTIONAL = {"first_step", "resumed_step", "last_saved_step", "step_seconds", *TEXTS}
@@ -35,7 +35,7 @@ NOTE = (
 
 def is_header(line: str) -> bool:
     """Whether a table of attempts begins with it."""
-    return {cell.strip() for cell in line.split(separator_of(line))} >= NEEDED
+    return {cell.strip() for cell in line.split(separator_of(line))} >= NEEDED_OF_ATTEMPTS
 
 
 def attempt_events(
@@ -66,7 +66,7 @@ def attempt_events(
 def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str, Any]]:
     instant = {"time_unix_nano": round(row.end_h * NS_PER_H), **about}
     at = {**instant, **({"step": row.last_step} if isfinite(row.last_step) else {})}
-    finished = is_last and word_of(row.cause) in FINISHED
+    finished = is_last and word_of(row.cause) in DONE
     if "step" in at:
         yield {**at, "event": "progress"}
     if not finished:

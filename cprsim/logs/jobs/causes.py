@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 NO_CAUSE = ("", "-", "nan", "none", "null")
-FINISHED = (*NO_CAUSE, "finished", "completed", "complete", "succeeded", "success", "done", "ok")
-PLANNED = re.compile(
+DONE = (*NO_CAUSE, "finished", "completed", "complete", "succeeded", "success", "done", "ok")
+PLANNED_END = re.compile(
     r"(slurm |job |due to |reached |hit )*(the )?(time ?out|time ?limit|wall ?time( limit)?)"
     r"( reached| exceeded| hit)?|(graceful )?preempt(ed|ion)?( with notice)?|"
     r"(user |job )?(cancel(l?ed)?|stop(ped)?|paused?|suspended)|(re)?queued?|requeue hold|"
@@ -22,4 +22,4 @@ def word_of(text: str) -> str:
 
 def is_planned(text: str) -> bool:
     """Whether an attempt ended by plan: no failure."""
-    return bool(PLANNED.fullmatch(word := word_of(text))) or word in FINISHED[len(NO_CAUSE) :]
+    return bool(PLANNED_END.fullmatch(word := word_of(text))) or word in DONE[len(NO_CAUSE) :]

@@ -16,16 +16,16 @@ import pandas as pd
 from cprsim.errors import ParameterError
 from cprsim.events import STAGES
 from cprsim.job.records import Bools, Floats, Ints
-from cprsim.logs.jobs.causes import FINISHED, is_planned, word_of
+from cprsim.logs.jobs.causes import DONE, is_planned, word_of
 from cprsim.logs.jobs.reading import NOT_READ, NS_PER_S
 
 START, WORK, STANDS, OVER = range(4)  # what the job does
 NOTICED = "noticed"  # a stage of which the next event tells what it was
-BACK = 1e-6  # steps: less is no step back
+STEP_BACK = 1e-6  # steps: less is no step back
 NEAR_S = 1.0  # between reports of one death
-LATE_S = 60.0  # after the start or end of an attempt, events of its other processes come
+LATE_EVENT_S = 60.0  # after the start or end of an attempt, events of its other processes come
 SAVE_ENDS = ("save.commit", "save.abandon")
-ORDER = (
+EVENT_ORDER = (
     "save.resume", *SAVE_ENDS, "failure", "failure.detected", *list(STAGES)[:2], "rollback",
     "job.start", *list(STAGES)[2:], "train.resume", "job.end",
 )  # fmt: skip
@@ -185,7 +185,7 @@ def _in_order(events: pd.DataFrame) -> pd.DataFrame:
     if (attempt < 0).any():
         attempt = 0 * attempt
     order = np.lexsort((attempt, time_ns))
-    rank = pd.Index(ORDER).get_indexer(pd.Index(events["event"]))[order]
+    rank = pd.Index(EVENT_ORDER).get_indexer(pd.Index(events["event"]))[order]
     places = np.flatnonzero(rank >= 0)
     chosen = order[places]
     order[places] = chosen[np.lexsort((rank[places], attempt[chosen], time_ns[chosen]))]
@@ -202,7 +202,7 @@ def _check_order(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -
     told = told[(told["attempt"] >= 0) & told["event"].isin((*SHOWS_WORK[:4], *LIFE, "failure"))]
     late_ns = told["time_ns"] - told.groupby("attempt")["time_ns"].transform("min").shift()
     works_on = (told["attempt"].diff() < 0) & ~told["event"].isin(LIFE)
-    wrong = told[works_on & (late_ns > LATE_S * NS_PER_S)]
+    wrong = told[works_on & (late_ns > LATE_EVENT_S * NS_PER_S)]
     for attempt, at_ns in wrong[["attempt", "time_ns"]].to_numpy(np.int64)[:1].tolist():
         message = f"attempt {attempt} works or fails after a later one began"
         raise course.contradiction((at_ns - course.begins_ns) / NS_PER_S, message)
@@ -214,7 +214,7 @@ def _check_steps(course: JobCourse, at_s: Floats, step: Floats, incidents_s: Flo
     One job rolls back only at an incident, and needs time to exceed its earlier step.
     """
     n_before = np.searchsorted(incidents_s, at_s)
-    is_low = (step[1:-1] < step[:-2] - BACK) & (step[2:] > step[:-2])
+    is_low = (step[1:-1] < step[:-2] - STEP_BACK) & (step[2:] > step[:-2])
     is_low &= n_before[1:-1] == n_before[:-2]
     if (n := int(is_low.sum())) >= FEWEST_BACK:
         raise course.contradiction(
@@ -225,7 +225,7 @@ def _check_steps(course: JobCourse, at_s: Floats, step: Floats, incidents_s: Flo
 def _telling(reached_s: Floats, step: Floats, attempt: Ints, others_s: Floats) -> np.ndarray:
     """Rows of the `progress` that says anything new."""
     after = np.searchsorted(reached_s, others_s, side="left")
-    breaks = np.flatnonzero((np.diff(step) < -BACK) | (np.diff(attempt) > 0))
+    breaks = np.flatnonzero((np.diff(step) < -STEP_BACK) | (np.diff(attempt) > 0))
     rows = np.unique(np.concatenate([[0], after, after - 1, breaks, breaks + 1]))
     return rows[(rows >= 0) & (rows < len(step))].astype(np.int64)
 
@@ -304,10 +304,10 @@ class JobCourse:
     def progress(self, at_s: float, step: float) -> None:
         """Note that the state has `step` steps: the job works, or did."""
         if self._state is OVER:
-            if step > self._run.last_step + BACK:
+            if step > self._run.last_step + STEP_BACK:
                 self._too_late(at_s, "progress")
             return
-        if self._state is WORK and step < self._run.last_step - BACK:
+        if self._state is WORK and step < self._run.last_step - STEP_BACK:
             self._stop()  # the job went back without any event that says so
         if self._state is not WORK:
             self._go_on()
@@ -318,7 +318,7 @@ class JobCourse:
     def _resume(self, at_s: float, step: float) -> None:
         if self._state is WORK:
             run = self._run
-            has_worked = max(run.last_step, step) > run.begin_step + BACK
+            has_worked = max(run.last_step, step) > run.begin_step + STEP_BACK
             if not has_worked and isfinite(run.begin_s):
                 self._no_second(at_s, run.begin_s, "train.resume")
                 return
@@ -394,7 +394,7 @@ class JobCourse:
         is_same = attempt >= 0 and self._now.stage in ("detect", NOTICED, "wait", "reschedule")
         if self._state is WORK:
             self._stop(at_s)
-            self._run.end_step = nan if step < self._run.last_step - BACK else step
+            self._run.end_step = nan if step < self._run.last_step - STEP_BACK else step
             self._enter("detect", at_s)
         elif not (is_same or at_s - self._last_failure_s <= NEAR_S or at_s == self._now.failed_s):
             self._now.n_failures += 1
@@ -409,13 +409,16 @@ class JobCourse:
         began = self._now.to_step
         if isnan(began) and self._now.stage == "load":
             began = 0.0 if isnan(self._saved) else self._saved
-            if isnan(self._saved) and abs(step - self._run.final_step) <= BACK < step:
+            if isnan(self._saved) and abs(step - self._run.final_step) <= STEP_BACK < step:
                 message = f"step {step:g} comes again: no event tells whether it was made again"
                 raise self.contradiction(self._at_s, message, "write train.resume with its step")
             known = [one for run in self.attempts for one in (run.begin_step, *run.saved_steps)]
-            if step < began - BACK and not (np.abs(np.subtract(known, step)) <= BACK).any():
+            if (
+                step < began - STEP_BACK
+                and not (np.abs(np.subtract(known, step)) <= STEP_BACK).any()
+            ):
                 return True  # it went on from an older save than the last
-        return step > began + BACK
+        return step > began + STEP_BACK
 
     def _start(self, at_s: float, event: Any) -> None:
         if isfinite(event.step_seconds):
@@ -446,7 +449,7 @@ class JobCourse:
         name, step = event.event, event.step
         if self._state in (STANDS, START) and name != "save.abandon":
             new = name != "save.commit" or self._state is START  # else it may be of work before
-            if new or step > self._run.final_step + BACK or self._worked_since(step):
+            if new or step > self._run.final_step + STEP_BACK or self._worked_since(step):
                 self._go_on()
         run = self._run
         if name == "save.start":
@@ -482,14 +485,14 @@ class JobCourse:
     def _end_stalls(self, step: float = inf) -> None:
         """End earlier stalls without a logged end, as work continues or the next save starts."""
         for save in self._run.saves:
-            if save.open and not isfinite(save.stalled_until_s) and step > save.step + BACK:
+            if save.open and not isfinite(save.stalled_until_s) and step > save.step + STEP_BACK:
                 save.open, save.committed = self.background, not self.background
 
     def _end(self, at_s: float, event: Any) -> None:
         if self._state is OVER:
             return
         outcome = word_of(event.outcome)
-        self.ended, self.wall_s, self.finished = True, at_s, outcome in FINISHED
+        self.ended, self.wall_s, self.finished = True, at_s, outcome in DONE
         unsaid = self.finished or self._state is START or self._worked_since(event.step)
         if self._state is not WORK and unsaid:
             self._go_on()  # the work is not told
@@ -502,7 +505,7 @@ class JobCourse:
             self._planned(event.outcome)
         elif self._state is WORK:
             self._run.end_s = at_s
-            self._run.end_step = nan if event.step < self._run.last_step - BACK else event.step
+            self._run.end_step = nan if event.step < self._run.last_step - STEP_BACK else event.step
             self._run.see(at_s, self._run.end_step)
         if self._state is STANDS:
             self._enter(NOTICED, at_s)
@@ -520,7 +523,7 @@ class JobCourse:
 
     def _too_late(self, at_s: float, name: str) -> str:
         """Accept late events of other processes; raise ParameterError for work after the end."""
-        if name in (*SHOWS_WORK, "job.end") and at_s > self.wall_s + LATE_S:
+        if name in (*SHOWS_WORK, "job.end") and at_s > self.wall_s + LATE_EVENT_S:
             message = f"{name} follows job.end without a job.start between them"
             raise self.contradiction(at_s, message)
         return name

@@ -16,11 +16,11 @@ from cprsim.job.records import Clock, Estimate, Floats
 from cprsim.logs.jobs.ledger import Charged, JobLedger
 
 STALLS = ("detect", "wait", "reschedule", "load", "regroup", "replay", "rebuild")
-KINDS = ("detect", "reschedule", "load")  # of costs, in order; other stages count as rescheduling
-P_REJECTED = 0.05
+COSTS = ("detect", "reschedule", "load")  # of costs, in order; other stages count as rescheduling
+P_UNUSUAL = 0.05
 LONGER = 1.01  # times what a recovery had taken when the next failure cut it off, at least
 LEAST_LAST = 0.25  # of a log's hours, by which failures go on after its end
-BEYOND = 2.0  # times the log's hours, for which they do
+LASTING = 2.0  # times the log's hours, for which they do
 MOST_FAILURES = 100_000
 LOOPS_BEYOND = 3  # failures in one recovery
 LOOP_H = 0.5  # of work, at most, between two failures of a crash loop
@@ -35,7 +35,7 @@ class LoggedJob:
     ledger: JobLedger
     interval_h: float  # of progress, between saves; infinite: none
     costs_h: dict[str, float]  # save, load, detect, reschedule: means over failures
-    own_h: dict[str, Floats]  # of `KINDS`: (n_failures, n_draws)
+    own_h: dict[str, Floats]  # of `COSTS`: (n_failures, n_draws)
     failed_h: Floats  # of each failure, since the job's first step: (n_failures, n_draws)
     clock: Clock
     why_clock: str
@@ -70,7 +70,7 @@ def facts_of(job: JobLedger) -> LoggedJob:
             "--saves-every '30 min'"
         )
     rng = stream(0, 0, "backtest/cut")
-    own_h = {kind: _own_h(kind, failures, rng) for kind in KINDS}
+    own_h = {kind: _own_h(kind, failures, rng) for kind in COSTS}
     save_h = float(job.save_stalls_h.mean()) if len(job.save_stalls_h) else 0.0
     means_h = {kind: float(own_h[kind].mean()) for kind in ("load", "detect", "reschedule")}
     failed_h = np.array([failure.at_h for failure in failures]) - job.parts["start"].mean
@@ -100,7 +100,7 @@ class LoggedFailure:
     """One failure of an incident: its instant, and the recovery from it until the next one."""
 
     at_h: Floats  # (n_draws,)
-    took_h: dict[str, Floats]  # of `KINDS`
+    took_h: dict[str, Floats]  # of `COSTS`
     is_last: bool = False  # of its incident: nothing cut its recovery off
 
     def whole_h(self, kind: str) -> Floats | None:
@@ -108,8 +108,8 @@ class LoggedFailure:
         took_h = self.took_h.get(kind, 0.0 * self.at_h)
         if self.is_last:
             return took_h
-        reached = max(map(KINDS.index, self.took_h), default=0)
-        return np.maximum(took_h - APART_H, 0.0) if reached > KINDS.index(kind) else None
+        reached = max(map(COSTS.index, self.took_h), default=0)
+        return np.maximum(took_h - APART_H, 0.0) if reached > COSTS.index(kind) else None
 
 
 def failures_in(job: JobLedger) -> list[LoggedFailure]:
@@ -127,7 +127,7 @@ def failures_in(job: JobLedger) -> list[LoggedFailure]:
         for name, took_h in incident.stages or (("detect", 0.0 * at_h),):
             if not failures or (name == "detect" and failures[-1].took_h and not loops):
                 failures.append(LoggedFailure(at_h, {}))
-            kind, took = name if name in KINDS else "reschedule", failures[-1].took_h
+            kind, took = name if name in COSTS else "reschedule", failures[-1].took_h
             took[kind] = took.get(kind, 0.0) + took_h
             at_h = at_h + took_h
         failures[-1].is_last = True
@@ -189,7 +189,7 @@ def clock_of(job: JobLedger) -> tuple[Clock, str]:
     n_within = len(failures) - n
     share = sum(job.parts[name].mean for name in STALLS) / job.wall_h
     p_none = (1.0 - share) ** (n + n_within)
-    if n_within == 0 and p_none < P_REJECTED:
+    if n_within == 0 and p_none < P_UNUSUAL:
         return Clock.PROGRESS, (
             f"none of {n} failures struck a recovery, of {100 * share:.1f} % of the hours; on the "
             f"wall clock that happens in {100 * p_none:.2g} % of jobs"
@@ -235,6 +235,6 @@ def going_on(at_h: Floats, wall_h: float, rng: np.random.Generator) -> Floats:
         last_h, mine_h = wall_h, at_h
     since_h = np.sort((mine_h - rng.random() * last_h) % last_h)
     slower = len(mine_h) / float(rng.gamma(len(mine_h)))
-    n_rounds = min(ceil(BEYOND * wall_h / (last_h * slower)), MOST_FAILURES // len(mine_h) + 1)
+    n_rounds = min(ceil(LASTING * wall_h / (last_h * slower)), MOST_FAILURES // len(mine_h) + 1)
     rounds_h = last_h * np.arange(n_rounds)[:, None]
     return np.asarray(wall_h + slower * (rounds_h + since_h).ravel())

@@ -21,7 +21,7 @@ ORDER = ("detect", "save", "wait", "reschedule", "regroup", "load", "replay", "r
 NOT_ALWAYS = "wait"  # a stage that is booked only where the log tells it
 EXPECTED_SHARE = 0.5  # of the failures that have a stage, for it to be missed in the others
 MOST_KEPT = 200  # failures that others are drawn from
-LEAST_S = 1e-9  # a sum of stages that take no time
+LEAST_SUM_S = 1e-9  # a sum of stages that take no time
 FEWEST_TO_SPREAD = 3  # failures of which the spread says anything
 TRIES = 20  # instants of death that are drawn until one is possible
 
@@ -191,7 +191,7 @@ class Filling:
             took_s = self._one_each(names)
             total_s = took_s.sum(axis=1, keepdims=True)
             alike = (total_s[:, 0] > 0) & (self._rng.random(self._n) >= 2.0 / (n_others + 1))
-            share[alike] = (took_s / np.maximum(total_s, LEAST_S))[alike]
+            share[alike] = (took_s / np.maximum(total_s, LEAST_SUM_S))[alike]
         after_s = np.cumsum(share * (until_s - begin_s)[:, None], axis=1)
         return [begin_s, *(begin_s[:, None] + after_s[:, :-1]).T]
 

@@ -12,8 +12,8 @@ from math import inf, isfinite, isnan, nan
 import numpy as np
 
 from cprsim.failures.sources import stream
-from cprsim.job.records import PARTS, Estimate, Floats
-from cprsim.logs.jobs.course import BACK, JobCourse, LoggedAttempt, LoggedSave, course_of
+from cprsim.job.records import PARTS, S_PER_H, Estimate, Floats
+from cprsim.logs.jobs.course import STEP_BACK, JobCourse, LoggedAttempt, LoggedSave, course_of
 from cprsim.logs.jobs.filling import Filled, Filling, Usual, usual_of
 from cprsim.logs.jobs.reading import Events
 from cprsim.logs.jobs.stretches import (
@@ -31,7 +31,6 @@ from cprsim.logs.jobs.stretches import (
 N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
-S_PER_H = 3600.0
 SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
 LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
 INFERRED = {
@@ -325,16 +324,18 @@ class _Booking:
         Raises ParameterError if the log does not show whether it lost steps.
         """
         step, cause, is_said = self._begins[attempt], attempt.cause, isfinite(attempt.said_step)
-        self._inferred["begins"] += not is_said and (attempt.works or bool(np.ptp(step) > BACK))
+        self._inferred["begins"] += not is_said and (
+            attempt.works or bool(np.ptp(step) > STEP_BACK)
+        )
         self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
         if attempt.n_failures or not cause:
             return
         lost = end_step - step
-        if "preempt" not in cause.casefold() or lost.max() <= BACK:
+        if "preempt" not in cause.casefold() or lost.max() <= STEP_BACK:
             self._planned[cause] += 1
             return
         knows = self._pace.tells_saves and not self._pace.loses_saves
-        if lost.min() <= BACK or not (knows or is_said):
+        if lost.min() <= STEP_BACK or not (knows or is_said):
             message = "a preemption lost steps, or none: no event tells"
             raise self._course.contradiction(attempt.failed_s, message, SAY_STEPS)
         attempt.n_failures = 1
@@ -396,8 +397,8 @@ class _Booking:
         last, gone_h, useful_at_h = self._course.attempts[-1], np.zeros(self._n), []
         end_step = self._ends[last] if last.works else self._begins[last]
         for first, until, made_h, at_h in self._made:
-            n_made = np.maximum(until - first, BACK)
-            kept_h = made_h * np.clip((end_step - first + BACK) / n_made, 0.0, 1.0)
+            n_made = np.maximum(until - first, STEP_BACK)
+            kept_h = made_h * np.clip((end_step - first + STEP_BACK) / n_made, 0.0, 1.0)
             gone_h += made_h - kept_h
             self._draws["useful"] += kept_h
             useful_at_h.append((at_h, at_h + float(kept_h.mean())))

@@ -24,13 +24,13 @@ from cprsim.logs.jobs import google, slurm_jobs
 from cprsim.logs.jobs.attempts import attempt_events, is_header
 from cprsim.logs.jobs.torchrun import HINTS, torch_events
 
-HEAD_BYTES = 1 << 18
+HEAD_BYTES_OF_EVENTS = 1 << 18
 PIECE_BYTES = 1 << 24
-ROWS_AT_ONCE = 1 << 16
-SHOWN = 3  # lines that can't be read, by their numbers; names of unknown events
+EVENTS_AT_ONCE = 1 << 16
+MOST_LINES_SHOWN = 3  # lines that can't be read, by their numbers; names of unknown events
 NS_PER_S = 1e9
 NOT_READ = ("revert", "save.wait")  # of partial recovery: refused, as the field `part`
-TEXTS = ("part", "mode", "node", "cause", "save_id", "outcome")
+EVENT_TEXTS = ("part", "mode", "node", "cause", "save_id", "outcome")
 SCHEMA = pa.schema(
     {
         "time_unix_nano": pa.int64(),
@@ -39,17 +39,17 @@ SCHEMA = pa.schema(
         "attempt": pa.int64(),
         "last_seen_unix_nano": pa.int64(),
         **dict.fromkeys(("step", "step_seconds"), pa.float64()),
-        **dict.fromkeys(TEXTS, pa.string()),
+        **dict.fromkeys(EVENT_TEXTS, pa.string()),
     }
 )
 MISSING: dict[str, Any] = {
     "attempt": -1, "last_seen_unix_nano": 0, "step": float("nan"), "step_seconds": float("nan"),
-    **dict.fromkeys(TEXTS, ""),
+    **dict.fromkeys(EVENT_TEXTS, ""),
 }  # fmt: skip
 INSTANT = (0, 2**62, "an instant in ns since 1970")
-UNITS = {10**9: "s", 10**6: "ms", 10**3: "us"}  # ns in each
+UNIT_OF_NS = {10**9: "s", 10**6: "ms", 10**3: "us"}  # ns in each
 DATED_NS = (1_262_304_000 * 10**9, 4_102_444_800 * 10**9)  # the years 2010 to 2100
-BOUNDS = {  # least, most, and what would be right
+BOUNDS_OF_FIELDS = {  # least, most, and what would be right
     "time_unix_nano": INSTANT,
     "last_seen_unix_nano": INSTANT,
     "attempt": (-1, 10**9, "the number of an attempt, from 0 on"),
@@ -103,9 +103,9 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
         if not n_events:
             raise trace_error(file, None, "holds no event that can be read (docs/events.md)")
     if damaged:
-        places = ", ".join(damaged[:SHOWN]) + ", ..." * (len(damaged) > SHOWN)
+        places = ", ".join(damaged[:MOST_LINES_SHOWN]) + ", ..." * (len(damaged) > MOST_LINES_SHOWN)
         notes[f"{len(damaged)} line(s) that are no event left out: {places}"] = None
-    for name, n in sorted(unknown.items())[:SHOWN]:
+    for name, n in sorted(unknown.items())[:MOST_LINES_SHOWN]:
         notes[f"{n} event(s) '{one_line(name)}' left out: no event of docs/events.md"] = None
     of_steps, of_others = (
         pa.concat_tables(tables).unify_dictionaries().to_pandas()
@@ -151,7 +151,7 @@ def _tables(
     Raises TraceError if it is no log.
     """
     with opened(path) as file:
-        head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
+        head = file.read(HEAD_BYTES_OF_EVENTS).decode("utf-8-sig", errors="replace")
     lines = head.splitlines()
     if any(hint in head for hint in HINTS):
         yield from _of_rows(torch_events(path, damaged))
@@ -177,7 +177,7 @@ def _of_rows(events: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:
     rows = []
     for event in events:
         rows.append(event)
-        if len(rows) == ROWS_AT_ONCE:
+        if len(rows) == EVENTS_AT_ONCE:
             yield pa.Table.from_pylist(rows, SCHEMA)
             rows = []
     yield pa.Table.from_pylist(rows, SCHEMA)
@@ -204,7 +204,7 @@ def _of_json_lines(file: IO[bytes], path: Path, damaged: list[str]) -> Iterator[
 
 def _check_unit(at: int, path: Path, line: int) -> None:
     """Raise TraceError where an instant is of 1970, and of our days in another unit."""
-    for n_ns, unit in UNITS.items():
+    for n_ns, unit in UNIT_OF_NS.items():
         if DATED_NS[0] <= at * n_ns <= DATED_NS[1]:
             message = (
                 f"{at} ns lies in 1970: it looks like {unit}; write ns, {n_ns:,} times as many"
@@ -222,7 +222,7 @@ def _at_once(piece: bytes) -> pa.Table | None:
         return None
     if table["time_unix_nano"].null_count or table["event"].null_count:
         return None
-    for name, (least, most, _) in BOUNDS.items():
+    for name, (least, most, _) in BOUNDS_OF_FIELDS.items():
         ends = compute.min_max(table[name]).as_py()
         if ends["min"] is not None and not least <= ends["min"] <= ends["max"] <= most:
             return None
@@ -249,11 +249,11 @@ def _line_by_line(
         misfits += misfit[:1]
         if misfit or not fields:
             continue
-        for name, (least, most, right) in BOUNDS.items():
+        for name, (least, most, right) in BOUNDS_OF_FIELDS.items():
             if name in fields and not least <= fields[name] <= most:
                 message = f"{fields[name]!r} is not {right}"
                 raise trace_error(path, number, message, name)
-        events.append({k: str(value) if k in TEXTS else value for k, value in fields.items()})
+        events.append({k: str(value) if k in EVENT_TEXTS else value for k, value in fields.items()})
     if len(misfits) > len(events):
         number, name, value = misfits[0]
         right = "a text" if FIELDS.get(name, str) is str else "a number, without quotes"

@@ -12,16 +12,16 @@ from cprsim.errors import ParameterError
 from cprsim.logs.files import has_columns, head_of, trace_error
 from cprsim.logs.reading import no_row_where
 from cprsim.logs.slurm import NO_TIME, bar_table, local_hours, node_lists
-from cprsim.logs.spec import NOTHING, LogSpec
+from cprsim.logs.spec import UNKNOWN_WORDS, LogSpec
 from cprsim.logs.times import read_lengths
 
-COMMAND = (
+SACCT = (
     "`sacct -a -X --duplicates -S 2024-01-01 -E now -P -o "
     "JobID,State,Start,End,Elapsed,NNodes,NodeList`"
 )
 NO_EVENTS = (
     "is a table of sacct, without steps and saves: `cprsim ledger` books the node-hours of such "
-    f"tables alone, `cprsim fit` the failures; write it with {COMMAND}"
+    f"tables alone, `cprsim fit` the failures; write it with {SACCT}"
 )
 BY_NODE, BY_JOB, REQUEUED, RUNS = "failed: node", "failed: job", "requeued: cause unknown", "runs"
 STATES = {
@@ -32,8 +32,8 @@ STATES = {
     REQUEUED: "REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT",
     RUNS: "RUNNING PENDING SUSPENDED COMPLETING CONFIGURING SIGNALING STAGE_OUT STOPPED",
 }
-KINDS = {state: kind for kind, states in STATES.items() for state in states.split()}
-OPTIONAL = ("nodelist", "failednode", "elapsed", "nnodes", "cluster")
+KIND_OF_STATE = {state: kind for kind, states in STATES.items() for state in states.split()}
+OPTIONAL_OF_SACCT = ("nodelist", "failednode", "elapsed", "nnodes", "cluster")
 
 
 def tables_of(logs: Sequence[Path]) -> list[Path]:
@@ -61,7 +61,7 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
     why = pd.Series(np.select(list(left_out.values()), list(left_out), ""), rows.index)
     notes = [f"{n} row(s) left out {reason}" for reason, n in why[why != ""].value_counts().items()]
     if (rows := rows[why == ""]).empty:
-        raise trace_error(tables[0], None, f"has no job that started; write it with {COMMAND}")
+        raise trace_error(tables[0], None, f"has no job that started; write it with {SACCT}")
     next_h = rows.groupby("job")["start_h"].shift(-1)
     if (twice := rows["end_h"] > next_h).any():
         right = "if these are two clusters, write the column Cluster, too"
@@ -77,10 +77,10 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
 
 def _attempts(log: Path) -> pd.DataFrame:
     """Return all rows of a table, with NaN for missing values."""
-    table = bar_table(log, ("jobid", "state", "start", "end"), COMMAND)
-    table = table.assign(**dict.fromkeys(set(OPTIONAL) - set(table), ""))
+    table = bar_table(log, ("jobid", "state", "start", "end"), SACCT)
+    table = table.assign(**dict.fromkeys(set(OPTIONAL_OF_SACCT) - set(table), ""))
     state = table["state"].str.upper().str.extract(r"^(\w*)")[0]
-    kind, right = state.map(KINDS), ", ".join(KINDS)
+    kind, right = state.map(KIND_OF_STATE), ", ".join(KIND_OF_STATE)
     no_row_where(kind.isna().to_numpy(), table, log, "state", "{value} is none of " + right)
     start, end = (local_hours(table[name], log, LogSpec()) for name in ("start", "end"))
     no_row_where((end < start).to_numpy(), table, log, "end", "{value} lies before the start")
@@ -88,12 +88,12 @@ def _attempts(log: Path) -> pd.DataFrame:
     no_row_where(endless, table, log, "end", "{value}: a job that has ended has an end")
     elapsed = table["elapsed"].mask(table["elapsed"].str.lower().isin(NO_TIME), "")
     nodes, failed = (
-        node_lists(cells[~cells.str.lower().isin(NOTHING)], log).reindex(table.index)
+        node_lists(cells[~cells.str.lower().isin(UNKNOWN_WORDS)], log).reindex(table.index)
         for cells in (table["nodelist"], table["failednode"])
     )
     n_nodes = nodes.str.len().astype(float).fillna(pd.to_numeric(table["nnodes"], errors="coerce"))
     unknown = (n_nodes.isna() & start.notna() & (end != start)).to_numpy()
-    no_row_where(unknown, table, log, "nodelist", f"on how many nodes? Write it with {COMMAND}")
+    no_row_where(unknown, table, log, "nodelist", f"on how many nodes? Write it with {SACCT}")
     return pd.DataFrame({
         "job": (table["cluster"] + "/" + table["jobid"]).str.removeprefix("/"), "kind": kind,
         "state": state, "start_h": start, "end_h": end, "hours": read_lengths(elapsed, "s", log),

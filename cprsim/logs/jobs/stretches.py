@@ -13,8 +13,8 @@ from cprsim.job.records import Bools, Floats
 from cprsim.logs.jobs.course import JobCourse, LoggedAttempt, LoggedSave, Points
 
 CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
-SMALL = 0.2  # of a usual save: less delay is no save
-ROUNDING = 1e-6  # s, and of a save's number
+LEAST_SAVE_SHARE = 0.2  # of a usual save: less delay is no save
+LOG_ROUNDING = 1e-6  # s, and of a save's number
 MOST_PACES = 200_000  # stretches that the pace is told by; of more every n-th
 TOO_FAST, TOO_SLOW = 1.2, 3.0  # times faster or slower than a step is said to be: it is another
 MAD = 1.4826
@@ -122,7 +122,7 @@ def pace_of(course: JobCourse) -> JobPace:
     ]
     known_s, idle = stalls_s(course), [~stretch.stalled for stretch in points]
     delays_s = of_all("at_s", idle) - step_s * of_all("step", idle)
-    delays_s = delays_s[delays_s > max(CLEAR * spread_s, ROUNDING)]
+    delays_s = delays_s[delays_s > max(CLEAR * spread_s, LOG_ROUNDING)]
     usual_s = known_s if len(known_s) else delays_s
     tells_saves = any(isfinite(save.step) for save in saves)
     tells_all = tells_saves and not any(lacks_an_end) and isfinite(step_s)
@@ -196,7 +196,7 @@ def account_of(
     in_first = before_s * np.clip((reached - begin_step) / gap, 0.0, 1.0)
     in_middle = np.interp(frontier, points.step, done_s, left=0.0)
     in_last = np.clip((frontier - last_step) / np.maximum(n_made, 1e-12), 0.0, 1.0) * after_s
-    lost_s = np.where(frontier > begin_step + ROUNDING, in_first + in_middle + in_last, 0.0)
+    lost_s = np.where(frontier > begin_step + LOG_ROUNDING, in_first + in_middle + in_last, 0.0)
     return Account(
         end_step, stall_s.sum() + early_s + held_s, slow_s.sum() + none, total_s,
         np.minimum(lost_s, total_s), n_unseen,
@@ -219,7 +219,7 @@ def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats
     event, one may have begun.
     """
     last_s, last_step = float(run.points.at_s[-1]), float(run.points.step[-1])
-    under_way = [save for save in run.saves if save.start_s >= last_s - ROUNDING]
+    under_way = [save for save in run.saves if save.start_s >= last_s - LOG_ROUNDING]
     is_told = np.ptp(tail_s) == 0.0  # else the run may have ended anywhere in a save
     if under_way and isfinite(under_way[-1].stalled_until_s):
         return np.zeros(len(tail_s))
@@ -256,15 +256,15 @@ def _delays(points: Points, pace: JobPace) -> tuple[Floats, Floats, int]:
         return stall_s, slow_s, 0
     excess_s = np.where(points.stalled, 0.0, took_s - pace.step_s * steps)
     usual_s = pace.save_s if isfinite(pace.save_s) else 0.0
-    clear = excess_s > max(CLEAR * pace.spread_s, SMALL * usual_s, ROUNDING)
+    clear = excess_s > max(CLEAR * pace.spread_s, LEAST_SAVE_SHARE * usual_s, LOG_ROUNDING)
     due = np.zeros(len(took_s), dtype=bool)
     if isfinite(pace.every_steps):
         at = points.step / pace.every_steps
-        due = np.floor(at[1:] + ROUNDING) >= np.ceil(at[:-1] - ROUNDING)
+        due = np.floor(at[1:] + LOG_ROUNDING) >= np.ceil(at[:-1] - LOG_ROUNDING)
     opens = points.open_ & ~points.stalled
     unseen = clear & due & ~opens
     is_save = opens | unseen
     stall_s = stall_s + np.where(is_save, np.clip(excess_s, 0.0, took_s), 0.0)
     if pace.is_said:
-        slow_s = np.where(~is_save & (excess_s > ROUNDING), np.minimum(excess_s, took_s), 0.0)
+        slow_s = np.where(~is_save & (excess_s > LOG_ROUNDING), np.minimum(excess_s, took_s), 0.0)
     return stall_s, slow_s, int(unseen.sum())

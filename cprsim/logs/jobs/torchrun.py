@@ -14,15 +14,15 @@ import pandas as pd
 
 from cprsim.logs.files import opened, trace_error
 
-STAMP = re.compile(
+LINE_STAMP = re.compile(
     r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:[zZ]|[+-]\d\d:?\d\d)?)[ \t:]+(.*)$"
 )
 AGENT_EVENT = re.compile(r'\{"name": "torchelastic\.worker\.status\.([A-Z_]+)"')
 CHECKPOINT = re.compile(r"\{'checkpoint_id': .*'func_name': '(save|async_save|load)'.*\}")
 CLOSING = re.compile(r"Sending process \d+ closing signal|failed \(exitcode: (-?\d+)\)")
-STEP = re.compile(r"(\d+)/?$")
+CHECKPOINT_STEP = re.compile(r"(\d+)/?$")
 NS_PER_MS = 1e6
-LONGEST_LINE = 1 << 20  # characters; a longer line counts as several
+MOST_CHARACTERS_OF_LINE = 1 << 20  # characters; a longer line counts as several
 HINTS = ("torchelastic.worker.status", "'func_name': '")
 NO_EVENT = (  # what comes of text that is none; the last three of `ast.literal_eval`
     ValueError, TypeError, LookupError, AttributeError, OverflowError,
@@ -44,7 +44,7 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
     attempt, before, died = -1, 0, False  # `before`: attempts of the launches that have ended
     ended = False
     for number, line in _lines(path):
-        stamped = STAMP.match(line)
+        stamped = LINE_STAMP.match(line)
         stamp, message = stamped.groups() if stamped else ("", line)
         saved, closing = CHECKPOINT.search(message), CLOSING.search(message)
         begins = list(AGENT_EVENT.finditer(message))
@@ -89,7 +89,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     words, number = (*HINTS, "closing signal", "exitcode"), 1
     with opened(path, None) as bare, io.BufferedReader(bare) as file:
         text = io.TextIOWrapper(file, "utf-8", errors="replace")
-        while line := text.readline(LONGEST_LINE):
+        while line := text.readline(MOST_CHARACTERS_OF_LINE):
             if any(word in line for word in words):
                 yield number, line.rstrip("\n")
             number += line.endswith("\n")
@@ -109,7 +109,7 @@ def _of_checkpoint(text: str, function: str) -> Iterator[dict[str, Any]]:
     name = CHECKPOINT_EVENTS[function].get(fields.get("event"))
     if str(fields.get("global_rank", "0")) != "0" or name is None:
         return
-    step = STEP.search(str(fields.get("checkpoint_id") or ""))
+    step = CHECKPOINT_STEP.search(str(fields.get("checkpoint_id") or ""))
     yield {
         "time_unix_nano": int(fields["time"]),
         "event": name,

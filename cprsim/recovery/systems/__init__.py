@@ -17,7 +17,7 @@ from cprsim.recovery import paper
 from cprsim.recovery.system import System
 from cprsim.recovery.systems import announced, behind, elastic, memory, parity, written
 
-FOLDER = "CPRSIM_SYSTEMS"
+SYSTEMS_PATH = "CPRSIM_SYSTEMS"
 ROOMS = (announced, behind, elastic, memory, parity, written)
 SYSTEMS: dict[str, System] = {
     system.name: system for room in (paper, *ROOMS) for system in room.SYSTEMS
@@ -28,7 +28,7 @@ N_SHIPPED = len(SYSTEMS)  # the first ones; a user's follow
 def _user_systems(folder: Path) -> Iterator[System]:
     """Those of a user's folder."""
     if not folder.is_dir():
-        raise ParameterError(f"{FOLDER} names {folder}, which is no folder")
+        raise ParameterError(f"{SYSTEMS_PATH} names {folder}, which is no folder")
     for file in sorted(folder.glob("*.py")):
         name = f"{__name__}.{file.stem}"
         spec = spec_from_file_location(name, file)
@@ -44,7 +44,9 @@ def _user_systems(folder: Path) -> Iterator[System]:
         yield from getattr(module, "SYSTEMS", ())
 
 
-for _system in _user_systems(Path(os.environ[FOLDER])) if os.environ.get(FOLDER) else ():
+for _system in (
+    _user_systems(Path(os.environ[SYSTEMS_PATH])) if os.environ.get(SYSTEMS_PATH) else ()
+):
     if _system.name in SYSTEMS:
         raise ParameterError(f"there is a recovery system `{_system.name}` already")
     SYSTEMS[_system.name] = _system

@@ -19,7 +19,7 @@ from cprsim.recovery.systems.memory import standbys_of
 
 ENOUGH = 0.99  # of the time there are standbys; assumed
 ON_NOTICE = "on notice"
-OTHERS = "others"
+OTHERS_TIER = "others"
 
 
 def on_notice(job: JobFacts, o: Any) -> Policy:
@@ -48,8 +48,8 @@ def parcae(job: JobFacts, o: Any) -> Policy:
         )
     moved = pieces.regroup(o.migrate)
     back = (*pieces.meanwhile(job, each=True), *pieces.until_it_grows(o.grows), moved)
-    rule = pieces.go_on(OTHERS, (moved, *back), scopes=in_time)
-    others_tier = pieces.live_tier(job, OTHERS, job.n_nodes)
+    rule = pieces.go_on(OTHERS_TIER, (moved, *back), scopes=in_time)
+    others_tier = pieces.live_tier(job, OTHERS_TIER, job.n_nodes)
     return pieces.backed(o, job, rule, others_tier, every_h, elastic=pieces.elastic_of(job, o))
 
 
@@ -57,8 +57,8 @@ def trainmover(job: JobFacts, o: Any) -> Policy:
     in_time, every_h = _announced(job, o, o.prepare)
     moved = pieces.regroup(o.downtime)
     unforeseen = pieces.go_back((DETECT, WAIT, moved, LOAD), pieces.REMOTE)
-    announced = pieces.go_on(OTHERS, (WAIT, moved), scopes=in_time)
-    others_tier = pieces.live_tier(job, OTHERS, job.n_nodes)
+    announced = pieces.go_on(OTHERS_TIER, (WAIT, moved), scopes=in_time)
+    others_tier = pieces.live_tier(job, OTHERS_TIER, job.n_nodes)
     tax = Tax(nodes=standbys_of(job, ENOUGH, at_least=1))
     policy = pieces.backed(o, job, announced, others_tier, every_h, unforeseen, tax=tax)
     return policy if in_time else replace(policy, rules=(unforeseen,), tiers=policy.tiers[1:])

@@ -140,7 +140,7 @@ def increments_before_whole(first: float, growth: float) -> int:
     )
 
 
-WHOLE = "every window snapshot persist"
+OF_SNAPSHOTS = "every window snapshot persist"
 _row = partial(
     row, family=Family.BEHIND, interval="every",
     assumed="a disk that is written to outlives its node. Several saves at once are persisted as "
@@ -148,13 +148,13 @@ _row = partial(
     not_modelled="what writing behind the job takes of its speed and network; loads that read each "
     "part once and share it; saves that adapt to the storage's load.",
 )  # fmt: skip
-TABLES = (
+ALL_TABLES = (
     "all of the state is embedding tables, of 32 bits a value. A snapshot of the whole model "
     "stalls the job."
 )
 INCREMENTS = (
-    f"{TABLES} Increments are 0.26 i^0.28 of the model, a fit of others to the paper's workload "
-    "(secondary): give your own as `first` and `growth`."
+    f"{ALL_TABLES} Increments are 0.26 i^0.28 of the model, a fit of others to the paper's "
+    "workload (secondary): give your own as `first` and `growth`."
 )
 _rows = partial(
     row, family=Family.DELTAS, interval="every",
@@ -163,23 +163,23 @@ _rows = partial(
 )  # fmt: skip
 SYSTEMS = (
     _row(
-        "async", WHOLE, behind, {}, "PyTorch DCP", PUBLISHED,
+        "async", OF_SNAPSHOTS, behind, {}, "PyTorch DCP", PUBLISHED,
         "a snapshot stalls the job, and is written behind it",
         source="PyTorch's distributed checkpoints, `async_save`: mechanism published",
         runs_as="PyTorch DCP async_save",
     ),
     _row(
-        "checkfreq", WHOLE, behind, {"hides": 1, "tuned": True}, "FAST'21", PUBLISHED,
+        "checkfreq", OF_SNAPSHOTS, behind, {"hides": 1, "tuned": True}, "FAST'21", PUBLISHED,
         "training hides the snapshot for a step; the interval keeps to a budget of stall",
         source="Mohan et al. 2021 (FAST): rule and budget of the code published, the rest recalled",
     ),
     _row(
-        "datastates", WHOLE, behind, {"hides": 1}, "HPDC'24", RECALLED,
+        "datastates", OF_SNAPSHOTS, behind, {"hides": 1}, "HPDC'24", RECALLED,
         "lazy copies while the state does not change: training hides them for a step",
         source="DataStates-LLM (HPDC 2024): mechanism recalled", runs_as="DeepSpeed (DataStates)",
     ),
     _row(
-        "pccheck", f"{WHOLE} in_flight", behind, {"hides": inf}, "ASPLOS'25", PUBLISHED,
+        "pccheck", f"{OF_SNAPSHOTS} in_flight", behind, {"hides": inf}, "ASPLOS'25", PUBLISHED,
         "several saves in flight simultaneously; the job waits only for room for one more",
         source="PCcheck (ASPLOS 2025): mechanism and number in flight published",
         overrides={"in_flight": 2},
@@ -196,13 +196,14 @@ SYSTEMS = (
         source="ParaCkpt: time S over the sum of the bandwidths secondary",
     ),
     _row(
-        "checkbullet", f"{WHOLE} size", behind, {}, "CheckBullet", SECONDARY, "quantised saves",
+        "checkbullet", f"{OF_SNAPSHOTS} size", behind, {}, "CheckBullet", SECONDARY,
+        "quantised saves",
         source="CheckBullet: 70 % less storage published, mechanism secondary",
         overrides={"size": 0.3},
         not_counted="what quantised saves cost in accuracy is not priced",
     ),
     _row(
-        "lc-checkpoint", f"{WHOLE} size", behind, {}, "LC-Checkpoint", RECALLED,
+        "lc-checkpoint", f"{OF_SNAPSHOTS} size", behind, {}, "LC-Checkpoint", RECALLED,
         "lossy saves, a 28th of the state",
         source="LC-Checkpoint: factor published, mechanism recalled", overrides={"size": 1 / 28},
         not_counted="what lossy saves cost in accuracy is not priced",
@@ -227,7 +228,7 @@ SYSTEMS = (
         "ssdc", "every snapshot persist fraction", behind,
         {"shares": lambda job, o: (o.fraction, 1.0)}, "ISCAS'24", SECONDARY,
         "rows that changed by more than a threshold",
-        source="SSDC (ISCAS 2024): mechanism secondary", assumed=TABLES,
+        source="SSDC (ISCAS 2024): mechanism secondary", assumed=ALL_TABLES,
         not_counted="what rows below the threshold, which stay stale, cost in accuracy is not "
         "priced",
     ),

@@ -332,7 +332,7 @@ _levels = partial(
     "Racks are no larger than the distance of two members of a group of the code.",
     not_modelled="other partners than the next node; files that share a disk; verification.",
 )  # fmt: skip
-GEMINI = {
+GEMINI_OPTIONS = {
     "copies": count("machines that hold each shard, its own included", 2, UP_TO_ALL),
     "every": time(
         "progress between copies to peers; default: the fewest steps that one fits in",
@@ -375,7 +375,7 @@ SYSTEMS = (
         "gemini", GEMINI_KEYS, gemini, {}, "SOSP'23", PUBLISHED,
         "copies of each shard in peers' host memory, each step where that fits, before remote "
         "saves", source="Wang et al. 2023: mechanism and the interval of remote saves published",
-        overrides=GEMINI, family=Family.MEMORY,
+        overrides=GEMINI_OPTIONS, family=Family.MEMORY,
         assumed="a copy to a machine's own memory, and reading it, take no time; saves to the "
         "remote storage do not slow training.",
     ),
@@ -436,13 +436,13 @@ SYSTEMS = (
     _peers(
         "adacheck", f"{GEMINI_KEYS} unique", gemini, {"part": True}, "AdaCheck", SECONDARY,
         "copies to peers the part of the state that no other node holds",
-        source="AdaCheck: 6 to 896 x smaller copies secondary", overrides=GEMINI,
+        source="AdaCheck: 6 to 896 x smaller copies secondary", overrides=GEMINI_OPTIONS,
         family=Family.EACH_STEP, assumed="as gemini; the copies are the largest of its paper's.",
     ),
     _peers(
         "fftrainer", GEMINI_KEYS, gemini, {}, "FFTrainer", RECALLED,
         "each node's state is copied to the next one around a ring",
-        source="FFTrainer: mechanism recalled", overrides=GEMINI | {"placement": "ring"},
+        source="FFTrainer: mechanism recalled", overrides=GEMINI_OPTIONS | {"placement": "ring"},
         family=Family.EACH_STEP,
         assumed="as gemini, but for the ring, in which neighbours share more groups of two.",
     ),

@@ -35,7 +35,7 @@ Filled = TypeVar("Filled", Tier, Capture, Stage, Elastic)
 
 
 DERIVED = (StageKind.RETRY, StageKind.PLANNED)
-OPTIONS = {
+POLICY_OPTIONS = {
     "tiers": Option(tuple[Tier, ...], "where copies lie", ()),
     "captures": Option(tuple[Capture, ...], "saves: their tier, content and interval", ()),
     "rules": Option(
@@ -104,10 +104,10 @@ def _link_h(job: JobFacts, link: str) -> float:
     return job.needed("state_bytes") / job.links[link]
 
 
-WRITTEN = row(
+WRITTEN_POLICY = row(
     "policy", "", plan, {}, "the scenario", None,
     "as the scenario's entry writes it: tiers, captures and rules",
-    source="the scenario", overrides=OPTIONS, interval="every", runs_as="the scenario's own",
+    source="the scenario", overrides=POLICY_OPTIONS, interval="every", runs_as="the scenario's own",
     assumed="The values of the entry, and those of the job for the rest.",
 )  # fmt: skip
-SYSTEMS = (WRITTEN,)
+SYSTEMS = (WRITTEN_POLICY,)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import simpy
 
+from cprsim.job.intervals import ROUNDING
 from cprsim.job.sync_setting import SyncSetting
-
-ROUNDING = 1e-9  # of an exchange: what is left then has arrived
 
 
 def fair_rates(n_flows: Sequence[int], in_all: float, of_each: float) -> list[float]:

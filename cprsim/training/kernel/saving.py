@@ -21,7 +21,7 @@ from cprsim.job.records import Ints, SmallTables, SubSaves
 from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.schedule import Event, Lose, SaveEvent, SaveStage
 from cprsim.training.kernel.shards import Shards
-from cprsim.training.kernel.trackers import TRACKERS, Tracked, Tracker
+from cprsim.training.kernel.trackers import TRACKER_CLASSES, Tracked, Tracker
 from cprsim.training.kernel.weights import Parcel, TrainableModel, Weights
 
 
@@ -78,7 +78,7 @@ class Saver:
             return None
         segments = shards.of_tables(shards.layout.largest(how.n_large_tables))
         live, stored = self.model.weights.table, self.stored.table
-        return TRACKERS[how.tracker](
+        return TRACKER_CLASSES[how.tracker](
             Tracked(
                 shards.layout, segments, how.fraction, live, stored, self.model.seed,
                 how.sample_period, momentum=self.model.weights.momentum,

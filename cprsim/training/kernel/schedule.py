@@ -61,7 +61,7 @@ class End:
 Event = SaveEvent | Lose | Rewind | End
 Schedule = tuple[Event, ...]
 
-STAGES = {
+SAVE_STAGES = {
     EventKind.SAVE_STARTED: SaveStage.STARTS,
     EventKind.SUB_SAVE_STARTED: SaveStage.STARTS,
     EventKind.SAVE_COMMITTED: SaveStage.COMMITS,
@@ -69,8 +69,8 @@ STAGES = {
     EventKind.SAVE_ABANDONED: SaveStage.ABANDONED,
 }
 ENDS = (EventKind.FINISHED, EventKind.STOPPED)
-KINDS = (*STAGES, EventKind.REVERTED, EventKind.ROLLED_BACK, *ENDS)
-BACK = (EventKind.REPLACED, EventKind.RESUMED)
+SCHEDULED_KINDS = (*SAVE_STAGES, EventKind.REVERTED, EventKind.ROLLED_BACK, *ENDS)
+BACK_IN_SERVICE = (EventKind.REPLACED, EventKind.RESUMED)
 
 
 def of_log(log: EventLog, useful_h: float, shard_slots: range, replica_slots: range) -> Schedule:
@@ -79,13 +79,13 @@ def of_log(log: EventLog, useful_h: float, shard_slots: range, replica_slots: ra
 
 
 def _events(log: EventLog, useful_h: float, first: int, trainers: set[int]) -> Iterator[Event]:
-    rows_of_events = np.flatnonzero(np.isin(log.kind, KINDS))
+    rows_of_events = np.flatnonzero(np.isin(log.kind, SCHEDULED_KINDS))
     failed, without_trainer = _failed_at(log, trainers)
     for (number, at_h), events in groupby(rows_of_events, key=lambda i: (log.kind[i], log.at_h[i])):
         rows, kind = list(events), EventKind(number)
         at = float(log.progress_h[rows[0]]) / useful_h
-        if kind in STAGES:
-            yield SaveEvent(at, kind is not EventKind.SUB_SAVE_STARTED, STAGES[kind])
+        if kind in SAVE_STAGES:
+            yield SaveEvent(at, kind is not EventKind.SUB_SAVE_STARTED, SAVE_STAGES[kind])
         elif kind is EventKind.REVERTED:
             slots = [int(log.slot[i]) for i in rows]
             keeps_layers = failed[at_h].issuperset(slots) and at_h not in without_trainer
@@ -99,7 +99,7 @@ def _failed_at(log: EventLog, trainers: set[int]) -> tuple[dict[float, set[int]]
     failed: dict[float, set[int]] = defaultdict(set)
     down: set[int] = set()
     without_trainer = set()
-    for i in np.flatnonzero(np.isin(log.kind, (EventKind.FAILED, *BACK))):
+    for i in np.flatnonzero(np.isin(log.kind, (EventKind.FAILED, *BACK_IN_SERVICE))):
         at_h, slot = float(log.at_h[i]), int(log.slot[i])
         if log.kind[i] == EventKind.FAILED:
             failed[at_h].add(slot)

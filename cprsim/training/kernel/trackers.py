@@ -428,7 +428,7 @@ def put_back(listed: Array, random: Array, chosen: Array, first_bucket: Array, w
                     put(listed[bucket], ways[segment], place, random[segment : segment + 1])
 
 
-TRACKERS: dict[str, Callable[[Tracked], Tracker]] = {
+TRACKER_CLASSES: dict[str, Callable[[Tracked], Tracker]] = {
     "scar": LargestChange,
     "mfu": MostFrequentlyUsed,
     "ssu": SubSampledUsed,

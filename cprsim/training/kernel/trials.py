@@ -15,17 +15,16 @@ from math import ceil
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.job.losses import MORE_BYTES, STRATEGIES, WHOLE
+from cprsim.job.intervals import ROUNDING
+from cprsim.job.losses import MORE_BYTES, RESPONSE_KEYS, WHOLE
 from cprsim.job.records import ShardLoss, SmallTables, SubSaves
 from cprsim.training.kernel.schedule import End, Lose, SaveEvent, Schedule
-
-ROUNDING = 1e-9  # of the run: what is due within it is due at the same instant
 
 
 def sub_saves_of(strategy: str) -> SubSaves | None:
     """How a strategy cuts an interval; None: every save is whole."""
-    if strategy not in STRATEGIES:
-        raise ParameterError(f"unknown strategy `{strategy}`; one of {', '.join(STRATEGIES)}")
+    if strategy not in RESPONSE_KEYS:
+        raise ParameterError(f"unknown strategy `{strategy}`; one of {', '.join(RESPONSE_KEYS)}")
     if strategy == WHOLE:
         return None
     often = strategy.endswith(MORE_BYTES)
@@ -37,7 +36,7 @@ def sub_saves_of(strategy: str) -> SubSaves | None:
 class Saving:
     """One way of saving a run: a strategy at an interval."""
 
-    strategy: str  # of STRATEGIES
+    strategy: str  # of RESPONSE_KEYS
     interval_fraction: float  # T_save as a share of the run
 
     def __post_init__(self) -> None:

@@ -22,8 +22,8 @@ from cprsim.job.records import Ints
 from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.metrics import Quality
 
-MEMORY = Path("/proc/meminfo")
-SHARE = 0.25  # of the free memory, that one array of a copy may take
+MEMINFO = Path("/proc/meminfo")
+SHARE_OF_FREE_MEMORY = 0.25  # of the free memory, that one array of a copy may take
 
 Parcel = tuple[Array, ...]
 
@@ -166,7 +166,7 @@ def momentum_of(row_state: Array, table: Array) -> Array | None:
 def room_for(shape: tuple[int, ...], dtype: Any) -> Array:
     """An array whose content is not set yet: in memory, or in a file that vanishes with it."""
     n_bytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-    if n_bytes <= SHARE * free_bytes():
+    if n_bytes <= SHARE_OF_FREE_MEMORY * free_bytes():
         return np.empty(shape, dtype)
     with tempfile.TemporaryFile(prefix="cprsim-") as file:  # the map keeps it alive
         return np.asarray(np.memmap(file, dtype, "w+", shape=shape))
@@ -174,7 +174,7 @@ def room_for(shape: tuple[int, ...], dtype: Any) -> Array:
 
 def free_bytes() -> int:
     """Memory of this machine that can still be taken; of systems other than Linux, all of it."""
-    text = MEMORY.read_text() if MEMORY.exists() else ""
+    text = MEMINFO.read_text() if MEMINFO.exists() else ""
     if available := re.search(r"MemAvailable: +(\d+) kB", text):
         return 1024 * int(available[1])
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -16,7 +16,7 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.sources import stream
-from cprsim.job.losses import STRATEGIES, WHOLE
+from cprsim.job.losses import RESPONSE_KEYS, WHOLE
 from cprsim.job.records import Floats
 from cprsim.training.kernel.trials import Saving, ShardFailure, Trial
 
@@ -28,7 +28,7 @@ HELD_OUT = (3, 6)  # failures of a run that takes no part in a fit
 class Design:
     """Trials of every seed."""
 
-    strategies: tuple[str, ...] = STRATEGIES  # that meet every scene
+    strategies: tuple[str, ...] = RESPONSE_KEYS  # that meet every scene
     # further single failures under plain partial recovery: they tell W, which all strategies share
     n_more: int = 8
     shortest: float = 0.02  # shortest, longest: T_save of a scene, as shares of the run
@@ -54,7 +54,9 @@ def measurable(design: Design, *, has_momentum: bool) -> Design:
     """The design without `momentum` where the optimizer has none, unless it was asked for."""
     if has_momentum or design != Design():
         return design
-    return replace(design, strategies=tuple(s for s in STRATEGIES if not s.startswith("momentum")))
+    return replace(
+        design, strategies=tuple(s for s in RESPONSE_KEYS if not s.startswith("momentum"))
+    )
 
 
 def design_of(strategies: Sequence[str]) -> Design:
@@ -62,10 +64,10 @@ def design_of(strategies: Sequence[str]) -> Design:
     if not strategies:
         return Design()
     names = tuple(dict.fromkeys(strategies))
-    unknown = [name for name in names if name not in STRATEGIES]
+    unknown = [name for name in names if name not in RESPONSE_KEYS]
     if unknown or WHOLE not in names:
         wrong = f"`{unknown[0]}` is none" if unknown else f"`{WHOLE}` is missing"
-        raise ParameterError(f"--strategy: {wrong}; known are {', '.join(STRATEGIES)}")
+        raise ParameterError(f"--strategy: {wrong}; known are {', '.join(RESPONSE_KEYS)}")
     return Design(names)
 
 

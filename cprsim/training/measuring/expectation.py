@@ -25,7 +25,7 @@ LEAST_SHARE = 0.5  # of what logistic regression gains
 FEW_CLICKS = 1000  # in the test: below it a loss of AUC drowns in what single clicks do
 RIDGE = 1.0  # of logistic regression: its weights are standard normal beforehand
 MOST_TRAINED = 300_000  # clicks that it is trained on, the last ones
-MOST_STEPS = 100
+MOST_ITERATIONS = 100
 SEED_SPREAD = 0.3  # of a loss, from seed to seed: 0.2 to 0.25 in measurements so far, and W's error
 TRIAL_NOISE = 3e-4  # of the AUC of one run against its twin, and the clicks that it was seen at
 NOISE_CLICKS = 11_000
@@ -118,7 +118,7 @@ def logistic(train: Clicks, test: Clicks) -> Quality:
 
     start = np.zeros(features.shape[1])
     solution = optimize.minimize(
-        cost, start, jac=True, method="L-BFGS-B", options={"maxiter": MOST_STEPS}
+        cost, start, jac=True, method="L-BFGS-B", options={"maxiter": MOST_ITERATIONS}
     )
     return quality(test.label, _features(test) @ solution.x)
 

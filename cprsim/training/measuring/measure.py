@@ -34,7 +34,7 @@ from cprsim.training.measuring.runs import (
     require_seen,
     run_seed,
 )
-from cprsim.training.proxy_model import SOURCE
+from cprsim.training.proxy_model import CLICKS_SOURCE
 from cprsim.version import __version__
 from cprsim.workers import Workers, run_each
 
@@ -180,7 +180,7 @@ def identity(request: MeasureRequest) -> dict[str, Any]:
     clicks = request.kernel.clicks
     described = {"trainer": dict(request.described)} if request.described else {}
     if isinstance(clicks, ClickFile):  # by what is in it too, so that another file is another
-        path = request.loaded.input_file(clicks.file, "kernel.clicks.file", SOURCE)
+        path = request.loaded.input_file(clicks.file, "kernel.clicks.file", CLICKS_SOURCE)
         kernel["clicks"]["sha256"] = file_digest(path)
     return {
         "kernel": kernel,

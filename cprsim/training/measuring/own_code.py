@@ -19,7 +19,7 @@ from cprsim.errors import ScenarioError
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.training.measuring.protocol import OwnTrainer
 
-KEY = "kernel.trainer"
+TRAINER_KEY = "kernel.trainer"
 FLAG = "--allow-code"
 INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib")
 
@@ -75,4 +75,4 @@ def make_trainer(loaded: LoadedScenario, seed: int, folder: Path) -> OwnTrainer:
 
 
 def _error(loaded: LoadedScenario, message: str) -> ScenarioError:
-    return ScenarioError.at(loaded.place(KEY), message, KEY)
+    return ScenarioError.at(loaded.place(TRAINER_KEY), message, TRAINER_KEY)

@@ -22,7 +22,7 @@ from cprsim.training.kernel.trackers import ABSENT
 from cprsim.training.kernel.weights import Parcel, Sliced, room_for
 from cprsim.training.measuring.protocol import OwnTable, Predictions
 
-NEEDED = ("auc", "log_loss")
+ALWAYS_GIVEN = ("auc", "log_loss")
 
 
 def quality_of(result: Predictions | Mapping[str, float]) -> Quality:
@@ -41,7 +41,7 @@ def quality_of(result: Predictions | Mapping[str, float]) -> Quality:
 
 
 def _reported(reported: Mapping[str, float]) -> Quality:
-    for name in NEEDED:
+    for name in ALWAYS_GIVEN:
         if name not in reported:
             has = ", ".join(map(str, reported)) or "nothing"
             raise ParameterError(f"the trainer reports {has}; `{name}` is missing")
@@ -49,7 +49,9 @@ def _reported(reported: Mapping[str, float]) -> Quality:
         if not np.isfinite(value):
             raise ParameterError(f"the trainer reports `{name}`: {value}; has it diverged?")
     further = {
-        str(Metric(name)): float(value) for name, value in reported.items() if name not in NEEDED
+        str(Metric(name)): float(value)
+        for name, value in reported.items()
+        if name not in ALWAYS_GIVEN
     }
     return Quality(float(reported["auc"]), float(reported["log_loss"]), further)
 

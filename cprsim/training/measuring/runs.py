@@ -12,7 +12,7 @@ import numpy as np
 from cprsim.errors import ResultError
 from cprsim.failures.sources import stream
 from cprsim.files import decode, encode
-from cprsim.job.losses import MORE_BYTES, STRATEGIES
+from cprsim.job.losses import MORE_BYTES, RESPONSE_KEYS
 from cprsim.job.records import ShardBy
 from cprsim.results.store import append_to_journal, read_journal
 from cprsim.scenario.kernel import ClickFile, Kernel
@@ -78,7 +78,7 @@ def run_seed(task: SeedRuns) -> int:
     for trial in missing:
         once = replace(trial, saving=run_as(trial.saving, n_tables))
         alike.setdefault(once, []).append(trial)
-    counted = [Saving(strategy, COUNTED_INTERVAL) for strategy in STRATEGIES if task.count_bytes]
+    counted = [Saving(strategy, COUNTED_INTERVAL) for strategy in RESPONSE_KEYS if task.count_bytes]
     savings = {run_as(saving, n_tables) for saving in counted}
     began = process_time()
     for n_run, finished in enumerate(run_trials(model, shards, alike, savings)):

@@ -15,7 +15,7 @@ from cprsim.training.measuring.own_model import OwnModel, quality_of
 from cprsim.training.measuring.protocol import OwnTable, Predictions
 
 N_TRIED = 8  # rows of each table that are written and read back
-AT_ONCE = 1 << 16  # rows compared at once
+ROWS_COMPARED_AT_ONCE = 1 << 16  # rows compared at once
 
 
 def check_trainer(model: OwnModel, again: OwnModel) -> Expected:
@@ -76,8 +76,8 @@ def _require_noted(model: OwnModel, until: int) -> None:
     model.run(until)
     for number, name in enumerate(model.trainer.tables):
         of = model.layout.of(number)
-        for first in range(of.start, of.stop, AT_ONCE):
-            rows = np.arange(first, min(first + AT_ONCE, of.stop))
+        for first in range(of.start, of.stop, ROWS_COMPARED_AT_ONCE):
+            rows = np.arange(first, min(first + ROWS_COMPARED_AT_ONCE, of.stop))
             pairs = zip(before.read(rows), model.weights.read(rows), strict=True)
             moved = np.zeros(len(rows), bool)
             for old, new in pairs:

@@ -14,7 +14,7 @@ from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.trackers import ABSENT
 
 # of optimisers that leave rows without a gradient as they are, unless one of these is not 0
-STILL = {
+LEAVES_ROWS_STILL = {
     "SGD": ("momentum", "weight_decay"),
     "Adagrad": ("weight_decay",),
     "RowWiseAdagrad": (),
@@ -66,12 +66,12 @@ class EmbeddingTable:
         if self.owner is None:
             return True
         kind = type(self.owner).__name__
-        if kind not in STILL:
+        if kind not in LEAVES_ROWS_STILL:
             return False
         group = next(
             g for g in self.owner.param_groups if any(p is self.weight for p in g["params"])
         )
-        return not any(group.get(key) for key in STILL[kind])
+        return not any(group.get(key) for key in LEAVES_ROWS_STILL[kind])
 
 
 def owner_of(parameter: Any, optimizers: Sequence[Any]) -> Any:

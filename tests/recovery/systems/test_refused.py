@@ -11,7 +11,7 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.job.distributions import Constant
-from cprsim.job.options import BOUNDS, IN_GROUPS, OF_KIND, UP_TO_ALL
+from cprsim.job.options import IN_GROUPS, OF_KIND, OPTION_BOUNDS, UP_TO_ALL
 from cprsim.recovery.systems import SYSTEMS
 from tests.recovery.systems.by_hand import OF_LITERATURE, SCOPES, facts, planned
 
@@ -31,7 +31,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 
 
 def test_bounds_have_cases() -> None:
-    assert OUTSIDE.keys() == BOUNDS.keys()
+    assert OUTSIDE.keys() == OPTION_BOUNDS.keys()
 
 
 @pytest.mark.parametrize("system", DECLARED)

@@ -30,10 +30,10 @@ from cprsim.training.kernel.clicks.records import (
 )
 
 LABEL, INTEGER, CATEGORY = "[01]", "(?:-?[0-9]{1,18})?", "(?:[0-9a-fA-F]{8})?"
-FIELDS = [("label", LABEL, "is no label (0 or 1)")]
-FIELDS += [(f"I{i + 1}", INTEGER, "is no integer") for i in range(N_INTEGERS)]
-FIELDS += [(f"C{i + 1}", CATEGORY, "is not eight hexadecimal digits") for i in range(N_CATEGORIES)]
-LINE = re.compile(
+CELLS = [("label", LABEL, "is no label (0 or 1)")]
+CELLS += [(f"I{i + 1}", INTEGER, "is no integer") for i in range(N_INTEGERS)]
+CELLS += [(f"C{i + 1}", CATEGORY, "is not eight hexadecimal digits") for i in range(N_CATEGORIES)]
+CRITEO_LINE = re.compile(
     f"{LABEL}(?:\t{INTEGER}){{{N_INTEGERS}}}(?:\t{CATEGORY}){{{N_CATEGORIES}}}".encode()
 )
 BLOCK_LINES = 1 << 16
@@ -49,7 +49,7 @@ def read_log(path: Path, most: int | None = None, skip_bad: bool = False) -> tup
     try:
         for number, line in enumerate(_lines(path), 1):
             text = line.removesuffix(b"\n").removesuffix(b"\r")
-            if LINE.fullmatch(text):
+            if CRITEO_LINE.fullmatch(text):
                 good.append(text)
                 n += 1
             elif len(line) > LONGEST_LINE_BYTES:
@@ -83,7 +83,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 def _parsed(lines: list[bytes]) -> RawClicks:
     """The clicks of good lines."""
-    fields = np.array(b"\t".join(lines).split(b"\t"), "S19").reshape(len(lines), len(FIELDS))
+    fields = np.array(b"\t".join(lines).split(b"\t"), "S19").reshape(len(lines), len(CELLS))
     integers, categories = np.split(fields[:, 1:], [N_INTEGERS], axis=1)
     no_integer, no_category = integers == b"", categories == b""
     integers[no_integer], categories[no_category] = b"0", b"00000000"
@@ -100,11 +100,11 @@ def _parsed(lines: list[bytes]) -> RawClicks:
 def _what_is_wrong(line: str) -> str:
     """The first mistake of a line, with the field's name as Criteo numbers them."""
     values = line.split("\t")
-    for number, (value, (name, pattern, wrong)) in enumerate(zip(values, FIELDS, strict=False), 1):
-        if len(values) == len(FIELDS) and not re.fullmatch(pattern, value):
+    for number, (value, (name, pattern, wrong)) in enumerate(zip(values, CELLS, strict=False), 1):
+        if len(values) == len(CELLS) and not re.fullmatch(pattern, value):
             start = value if len(value) <= 40 else f"{value[:40]}..."
             return f"field {number} ({name}): `{start}` {wrong}"
-    return f"{len(values)} fields between tabs, not {len(FIELDS)}"
+    return f"{len(values)} fields between tabs, not {len(CELLS)}"
 
 
 def _error(path: Path, line: int, message: str) -> ClickError:
