@@ -207,8 +207,8 @@ class Fleet(Model):
     )
     kinds: Annotated[int, within(1, MOST_KINDS)] | None = Field(
         None,
-        description=f"Different jobs among them, a count; default {USUAL_KINDS}. Each occurs equally "
-        "often, with different failures each time.",
+        description=f"Different jobs among them, a count; default {USUAL_KINDS}. Each occurs "
+        "equally often, with different failures each time.",
     )
     table: Text | None = Field(
         None,
