@@ -77,7 +77,7 @@ class StalenessCurve:
         return (*self.unfit, *self.unfit_metrics.get(metric, ()))
 
     def of(self, strategy: str, metric: Metric) -> Response | None:
-        """The response of one of `STRATEGIES` or of a system, None where it was not measured."""
+        """The response of one of `RESPONSE_KEYS` or of a system, None where it was not measured."""
         by_key = {(response.strategy, response.metric): response for response in self.responses}
         return by_key.get((strategy, metric))
 

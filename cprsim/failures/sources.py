@@ -111,7 +111,7 @@ class FailureSource(Protocol):
         ...
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
-        """Return the number of replications to draw together, at most `MOST_REPLICATIONS`."""
+        """Return the number of replications to draw together, at most `MOST_DRAWN`."""
         ...
 
     def draw(

@@ -98,7 +98,7 @@ RESPONSE_KEYS = (WHOLE, *TRACKERS, *(tracker + MORE_BYTES for tracker in TRACKER
 
 
 def strategy_key(policy: Policy) -> str | None:
-    """Whose response a policy has: of `STRATEGIES`, or a system's; None: nothing is lost."""
+    """Whose response a policy has: of `RESPONSE_KEYS`, or a system's; None: nothing is lost."""
     if policy.loses_as is not None:
         return policy.loses_as
     if not policy.leaves_stale:

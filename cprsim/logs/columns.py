@@ -72,7 +72,7 @@ def plain(cell: object) -> str:
 
 
 def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> int:
-    """Return the meaning of a cell for its node: `BEGIN`, `END`, `NEITHER` or `UNKNOWN`.
+    """Return the meaning of a cell for its node: `BEGIN`, `END`, `NEITHER` or `UNKNOWN_STATE`.
 
     The column's name decides on 0 and 1, no and yes. If `down` is given, all other words are up.
     """

@@ -149,7 +149,7 @@ def fit_costs(
 
     Parameters
     ----------
-    transfers : columns kind (of `KINDS`), duration_h, n_bytes (NaN for none), start_h (on the log's
+    transfers : columns kind (of `COST_KINDS`), duration_h, n_bytes (NaN for none), start_h (on the log's
         clock) and resolution_h (the step in which the row writes its times)
     """
     if transfers.empty:
