@@ -149,8 +149,8 @@ def fit_costs(
 
     Parameters
     ----------
-    transfers : columns kind (of `COST_KINDS`), duration_h, n_bytes (NaN for none), start_h (on the log's
-        clock) and resolution_h (the step in which the row writes its times)
+    transfers : columns kind (of `COST_KINDS`), duration_h, n_bytes (NaN for none), start_h (on the
+        log's clock) and resolution_h (the step in which the row writes its times)
     """
     if transfers.empty:
         raise ParameterError("no row of the log has an end: there is nothing to fit")
