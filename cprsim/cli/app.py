@@ -15,8 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from annotated_types import Ge, Le
-from click import Command
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from cprsim.cli.saying import complain, exit_codes, keeps, pulse, say, say_json_text
 from cprsim.commands import NAMES, check_names, first_sentence, function_of
@@ -194,7 +193,7 @@ class Guarded(TyperGroup):
         """Names and first sentences, read without an import."""
         width = formatter.width - 6 - max(map(len, NAMES))
         rows = [
-            (name, Command(name, help=first_sentence(name)).get_short_help_str(width))
+            (name, TyperCommand(name, help=first_sentence(name)).get_short_help_str(width))
             for name in NAMES
         ]
         with formatter.section("Commands"):
