@@ -30,7 +30,7 @@ def compiled() -> dict[str, str]:
     rooms = [
         ".".join(path.relative_to(package.parent).with_suffix("").parts)
         for path in files
-        if "torch" not in path.parts  # which may not be installed
+        if "torch" not in path.with_suffix("").parts  # which may not be installed
     ]
     return {
         f"{room}.{name}": value.pattern
