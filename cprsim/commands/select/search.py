@@ -98,7 +98,8 @@ def _least(bench: Bench, name: str, n_writes: int, most: int) -> Priced:
         best = _cheapest(candidates)
         best = best if best.finished else candidates[-1]
         if best.n_writes == n_writes or best not in (candidates[0], candidates[-1]):
-            return _cheapest(around(best.n_writes, CLOSE_BY))
+            is_free = bench.saves(name)[1] == 0  # a neighbour costs as little, and takes long
+            return best if is_free else _cheapest(around(best.n_writes, CLOSE_BY))
         n_writes = best.n_writes
 
 
