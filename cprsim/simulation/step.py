@@ -185,7 +185,8 @@ def works_on(sim: Sim) -> bool:
     spec, job = sim.spec, sim.job
     if job.stalled_by != NONE or job.waits_for != NONE:
         return False
-    if others_at_h(sim) <= job.now_h + SAME_INSTANT * spec.useful_h:  # nodes come at this instant
+    # a node came on the cluster, and what else ends now may block the job before it saves
+    if others_at_h(sim) <= job.now_h + SAME_INSTANT * spec.useful_h:
         return False
     if is_due(spec, next_due(sim), job.progress_h):
         begin_saves(sim)
