@@ -235,7 +235,7 @@ def _of_failures(
         sections=[
             Section("For the scenario", scenario),
             Section("What fits", [*besides, *_what_fits(frames), *pictures]),
-            Section("What one distribution can't say", [Words(_correlation(fitted))]),
+            Section("Limits of a single distribution", [Words(_correlation(fitted))]),
         ],
     )
 

@@ -39,11 +39,11 @@ STOPPING_LIMITS = (
 WHAT_FAILURES_DO = {
     RESTART: "start again from nothing",
     ROLL_BACK: "all go back to the last save",
-    RELOAD: "only the failed servers go back, the others go on",
+    RELOAD: "only the failed servers go back, the others continue",
     BY_RULES: "a recovery system",
 }
 HOW_TO = (
-    "What stale shards cost in accuracy is not known: no staleness curve belongs to this scenario. "
+    "The accuracy loss of stale shards is unknown: no staleness curve belongs to this scenario. "
     "`cprsim measure` makes one, `accuracy.curve` names one."
 )
 
@@ -129,7 +129,7 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
     spreads, limits = result.spreads()[best.name], result.limits.get(best.name, ())
     lost, pls = spreads["auc_loss"], with_ends(*spreads["pls"].triple)
     loses = f"On average a portion of {pls} of the samples is lost (PLS)."
-    accuracy = " What that does to accuracy is not in these hours."
+    accuracy = " These hours do not include the accuracy loss."
     if limits:
         loses = " ".join(held.sentence for held in limits)
     if any(held.column != "pls" for held in limits):
@@ -150,7 +150,7 @@ def assumed_limits(result: Result) -> Iterator[str]:
     for policy in result.policies:
         if policy.name in guessed and policy.leaves_stale:
             yield (
-                f"The limit of {policy.name} is assumed, nobody gave it: a portion of "
+                f"{policy.name} uses a default limit that you have not confirmed: a portion of "
                 f"{guessed[policy.name]:g} of the samples lost (PLS). {_its_price(policy, result)} "
                 "Write the `target_pls` that you accept, without `assumed`."
             )
