@@ -8,7 +8,7 @@ from math import inf, isnan
 
 from cprsim.job.intervals import ROUNDING, n_saves_due
 from cprsim.job.losses import WHOLE, Metric, strategy_key
-from cprsim.job.policy import BY_RULES, RELOAD, RESTART, ROLL_BACK, Policy
+from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Policy
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.pages.recommendation import back_to_start
 from cprsim.results.folder import stored_scenario
@@ -40,7 +40,6 @@ WHAT_FAILURES_DO = {
     RESTART: "start again from nothing",
     ROLL_BACK: "all go back to the last save",
     RELOAD: "only the failed servers go back, the others continue",
-    BY_RULES: "a recovery system",
 }
 HOW_TO = (
     "The accuracy loss of stale shards is unknown: no staleness curve belongs to this scenario. "
@@ -64,7 +63,8 @@ def answer(result: Result) -> list[str]:
         return ["No strategy reliably gets this job done."]
     finishing = [policy for policy in result.policies if spreads[policy.name][FINISHED].mean == 1]
     plain = plain_full(finishing)
-    choice = f"{best.name} ({WHAT_FAILURES_DO[best.on_failure]}; {_saving(best, result.useful_h)})"
+    acts = WHAT_FAILURES_DO.get(best.on_failure), _saving(best, result.useful_h)
+    choice = f"{best.name} ({'; '.join(filter(None, acts))})"
     cost = _cost(spreads[best.name])
     overhead = {policy: spreads[policy.name]["overhead_fraction"].mean for policy in finishing}
     of = " of those that save" if overhead[best] > min(overhead.values()) else ""
@@ -255,12 +255,14 @@ def savings(result: Result) -> Iterator[str]:
     table = differences(result.replications, result.n_nodes, plain.name)
     table = table[(table["quantity"] == "overhead_fraction") & (table["mean"] < -ROUNDING)]
     for row in records_of(table):
-        points = ""
+        within = ""
         if not isnan(row["high"]):
-            less = ends(-100 * row["high"], -100 * row["low"])
-            points = f" ({less} percentage points, 95 % interval)"
-        share = percent(-row["mean"] / against)
-        yield f"{row['strategy']} removes {share} of {plain.name}'s overhead{points}."
+            within = f" ({ends(-100 * row['high'], -100 * row['low'])}, 95 % interval)"
+        less = significant(-100 * row["mean"])
+        yield (
+            f"{row['strategy']} costs {less} percentage points less than {plain.name}{within}: "
+            f"{percent(-row['mean'] / against)} of its overhead."
+        )
 
 
 # ------------------------------------------------------------------------------ accuracy
