@@ -175,10 +175,13 @@ def _what_fits(frames: Frames) -> list[Block]:
         "ks": "KS", "p_value": "p", "rmse_survival": "RMSE", "extrapolated": "extrapolated",
     }  # fmt: skip
     parameters = {"times": "", "family": "family", "parameter": "parameter", "value": "value"}
+    names = frames["parameters"]["parameter"].str.replace(r"_h$", "", regex=True)
+    names = names.str.replace(r"^hazard_from_(.*)$", r"hazard from age \1, 1/h", regex=True)
+    in_words = frames["parameters"].assign(parameter=names.str.replace("_", " "))
     not_fitted = frames["times"].query("not_fitted != ''")
     return [
         _table(frames["families"], "Families, the best by AIC first", families),
-        _table(frames["parameters"], "Parameters, times in hours (95 %)", parameters),
+        _table(in_words, "Parameters, times in hours (95 %)", parameters),
         Words([f"Not fitted to {row.times}: {row.not_fitted}." for row in not_fitted.itertuples()]),
     ]
 
