@@ -10,6 +10,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from cprsim.commands.fit.figures import nodes_figure, subject_figure
@@ -93,7 +94,17 @@ def answer_of_fit(
     if of_job is not None and str(of_job) != str(written):
         scenario.append(ListingBlock("Simpler, without groups and lemons", str(of_job)))
     make_document = partial(_of_failures, fitted, frames, scenario, [] if files else [NEXT])
-    return Answer("fit", fitted.origin, make_document, frames, values, files=files)
+    rows = {"uptimes": _uptimes(fitted)}
+    return Answer("fit", fitted.origin, make_document, frames, values, rows, files=files)
+
+
+def _uptimes(fitted: Fitted) -> pd.DataFrame:
+    """A row per up-time: node, hours, whether a failure ended it, age when it came into view."""
+    times, names = fitted.uptimes.lifetimes, fitted.outages.node_names
+    unnamed = range(len(names), fitted.outages.n_nodes)  # those that never failed
+    node = np.array([*names, *map(str, unnamed)], dtype=object)[times.unit]
+    columns = {"hours": times.duration_h, "failed": times.observed, "entry_h": times.entry_h}
+    return pd.DataFrame({"node": node, **columns}, copy=False)
 
 
 def answer_of_costs(
