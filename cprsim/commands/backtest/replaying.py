@@ -259,7 +259,7 @@ def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:
 def _reversal(jobs: Sequence[Backtest], best: str, seed: int) -> str:
     """Which one cost, how many times larger or smaller, makes another system the cheapest."""
     for factor in FACTORS:
-        for cost in COST_KINDS:
+        for cost in (kind for kind in COST_KINDS if any(job.facts.costs_h[kind] for job in jobs)):
             for times in (factor, 1.0 / factor):
                 winner = _winner(jobs, cost, times, seed)
                 if winner != best:
