@@ -234,6 +234,7 @@ class _Booking:
             lost_h = self._book_run(attempt, filled.resumed_s) if attempt.works else 0.0
             self._book(attempt, filled, lost_h)
         useful_at_h = self._close()
+        shows_warm_ups = self._shows_warm_ups or self._draws["warm-up"].any()
         self._inferred["ends"] += not course.ended
         self._inferred["paces"] += course.contradicts_pace
         self._inferred["warm_ups"] += len(course.unknown_warm_ups)
@@ -245,7 +246,7 @@ class _Booking:
             wall_h=course.wall_s / S_PER_H,
             useful_h=Estimate.of_draws(self._draws["useful"]),
             parts={name: Estimate.of_draws(self._draws[name]) for name in LEDGER_PARTS}
-            | ({} if self._shows_warm_ups else {"warm-up": Estimate(nan)}),
+            | ({} if shows_warm_ups else {"warm-up": Estimate(nan)}),
             n_failures=sum(attempt.n_failures for attempt in course.attempts),
             n_saves=course.n_saves,
             n_steps=float(self._frontier.mean()) if pace.is_known else nan,

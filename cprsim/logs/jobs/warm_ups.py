@@ -28,6 +28,8 @@ def find_warm_ups(course: JobCourse) -> None:
             continue
         if took_s > 0.0 and run.stage != "warm-up":
             run.stages.append(("warm-up", run.begin_s - took_s))
+        if run.stage == "warm-up" and run.begin_s == run.end_s:
+            continue  # a failure cut it off
         if run.stage == "warm-up" and isfinite(run.begin_s):
             course.warm_ups_s.append(run.begin_s - run.stages[-1][1])
         elif isnan(took_s):
@@ -56,13 +58,17 @@ def _delay_s(run: LoggedAttempt, course: JobCourse, pace: JobPace) -> float:
         return nan
     took_s, steps = np.diff(points.at_s), np.diff(points.step)
     saves = points.open_ | (saves_within(points, pace) & pace.loses_saves)  # told by half, or not
-    is_work, stall_s = ~points.stalled & (steps > 0), np.where(saves, pace.save_s, 0.0)
+    is_work, stall_s = ~points.stalled, np.where(saves, pace.save_s, 0.0)
     if not is_work[0] or isnan(stall_s[0]):
         return nan
-    later = (is_work & ~saves)[1:]
+    later = (is_work & ~saves & (steps > 0))[1:]
     own_s = float((took_s[1:][later] / steps[1:][later]).min()) if later.any() else 0.0
-    late_s = took_s - max(pace.step_s, np.nan_to_num(pace.seen_s), own_s) * steps - stall_s
-    late = is_work & (late_s > np.maximum(max(CLEAR * pace.spread_s, LOG_ROUNDING), stall_s))
+    step_s = max(pace.step_s, np.nan_to_num(pace.seen_s), own_s)
+    late_s = took_s - step_s * steps - stall_s
+    least_s = np.maximum(stall_s, max(CLEAR * pace.spread_s, LOG_ROUNDING))
+    if points.at_s[-1] == run.end_s:  # within a step, which most logs do not count
+        least_s[-1] = max(least_s[-1], step_s)
+    late = is_work & (late_s > least_s)
     n = len(late) if late.all() else int(late.argmin())
     delay_s = float(late_s[:n].sum())
     if n:
