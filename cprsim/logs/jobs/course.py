@@ -88,7 +88,6 @@ class LoggedAttempt:
     after_s: float = 0.0  # the last event before it
     begin_s: float = nan
     begin_step: float = nan
-    infers_step: bool = False  # at which it began, as no event tells it
     infers_begin: bool = False  # `begin_s` is by the pace
     end_s: float = nan
     end_step: float = nan
@@ -248,6 +247,7 @@ class JobCourse:
         self.background = False  # saves go on beside the training
         self.warm_ups_s: list[float] = []  # of restarts
         self.unknown_warm_ups: list[LoggedAttempt] = []  # of other restarts
+        self.open_starts: list[LoggedAttempt] = []  # of these, where work may begin later
         self._state, self._number = START, 0  # of the attempt, as the log counts
         self._run = LoggedAttempt()  # the last that worked
         self._at_s = 0.0  # of the event before

@@ -17,8 +17,6 @@ from cprsim.logs.jobs.course import STEP_BACK, JobCourse, LoggedAttempt, LoggedS
 from cprsim.logs.jobs.filling import Filled, Filling, Usual, usual_of
 from cprsim.logs.jobs.reading import Events
 from cprsim.logs.jobs.stretches import (
-    CLEAR,
-    LOG_ROUNDING,
     P_UNSEEN,
     TOO_FAST,
     JobPace,
@@ -205,12 +203,11 @@ class _Booking:
         self._shared, self._even = rng.random(n_draws), rng.random(n_draws)
         self._normal = rng.standard_normal(n_draws)
         unlike = 2.0 / (len(warm_ups_s) + 1)  # the chance that one more is unlike all others
-        self._warming_s = {  # drawn, where work has no sign but its start
+        self._delays_s = {
             run: np.where(rng.random(n_draws) < unlike, nan, rng.choice(warm_ups_s, n_draws))
-            for run in course.unknown_warm_ups
-            if run.stage == "warm-up" and isnan(run.begin_s) and warm_ups_s
+            for run in course.open_starts
         }
-        self._p_warm_up = float(np.mean(np.array(warm_ups_s) > 0.0)) if warm_ups_s else EVEN
+        self._warm_ups_s = warm_ups_s
         restarts = [one for one in course.attempts[1:] if one.works or one.n_starts]
         self._shows_warm_ups = bool(warm_ups_s) or not restarts
         self._after = dict(pairwise(course.attempts))
@@ -267,7 +264,7 @@ class _Booking:
         """All instants of an attempt until it works, drawn once."""
         if attempt not in self._filled:
             filled = self._filling.fill(attempt, partial(self._begin, attempt))
-            if filled.stages and self._may_be_late(attempt):
+            if filled.stages and attempt in self._delays_s:
                 *before, (name, took_s) = filled.stages
                 late_s = filled.resumed_s - attempt.begin_s
                 last = (name, took_s - late_s), ("warm-up", late_s)
@@ -283,35 +280,27 @@ class _Booking:
         step = self._begins[attempt] = self._begin_step(attempt, self._reached(attempt, failed_s))
         begin_s = attempt.begin_s if attempt.works else course.wall_s
         if isfinite(begin_s):
-            late_s = np.zeros(self._n)
-            if self._may_be_late(attempt):
-                made_s = (points.step[0] - step) * self._pace.step_s
-                late_s = np.maximum(points.at_s[0] - made_s - begin_s, 0.0)
-            least_s = max(CLEAR * self._pace.spread_s, LOG_ROUNDING)
-            return np.asarray(begin_s + late_s * (late_s > least_s))
+            until_s = self._ends_s(attempt) if attempt in self._delays_s else nan
+            return np.asarray(begin_s + self._late_s(attempt, until_s))
         low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
         low_s = max(low_s, 0.0) if isfinite(low_s) else 0.0
         if len(points.at_s) == 0:  # of its work the log tells a last sign at most
             last_s = attempt.last_s if isfinite(attempt.last_s) else self._ends_s(attempt)
-            if attempt in self._warming_s:
-                return self._warm_s(attempt, last_s)
             return np.asarray(low_s + self._even * np.maximum(last_s - low_s, 0.0))
         step_s = self._pace.step_s if self._pace.is_known else 0.0
         made_s = np.maximum(points.step[0] - step, 0.0) * step_s
         until_s = points.at_s[0] - unseen_save_s(self._pace, np.full(self._n, points.at_s[0]))
         return np.asarray(np.clip(until_s - made_s, low_s, points.at_s[0]))
 
-    def _warm_s(self, run: LoggedAttempt, until_s: Floats | float) -> Floats:
-        """When a run of which no event tells more was warm, or ended."""
-        starts_s, took_s = run.stages[-1][1], self._warming_s[run]
-        room_s = np.maximum(until_s - starts_s, 0.0)
-        took_s = np.where(np.isnan(took_s), self._even * room_s, took_s)
-        return np.asarray(starts_s + np.minimum(took_s, room_s))
-
-    def _may_be_late(self, run: LoggedAttempt) -> bool:
-        """Whether a restart may have a warm-up, by the step that it is inferred to begin with."""
-        is_open = run.infers_step and isnan(run.begin_step) and not run.is_start
-        return is_open and len(run.points.at_s) > 0 and self._pace.is_known
+    def _late_s(self, run: LoggedAttempt, until_s: Floats | float) -> Floats:
+        """Delay of a run's first steps, if the log leaves it open: as of others, at most all."""
+        took_s = self._delays_s.get(run, np.zeros(self._n))
+        room_s = np.full(self._n, until_s) - run.begin_s
+        if len(run.points.at_s):
+            made_s = (run.points.step[0] - self._begins[run]) * self._pace.step_s
+            room_s = run.points.at_s[0] - made_s - run.begin_s
+        room_s = np.maximum(room_s, 0.0)
+        return np.asarray(np.fmin(np.where(np.isnan(took_s), self._even * room_s, took_s), room_s))
 
     def _ends_s(self, run: LoggedAttempt) -> Floats:
         """When a run ended."""
@@ -327,11 +316,9 @@ class _Booking:
         if run is None:
             return np.zeros(self._n)
         if len(run.points.at_s) == 0:
-            is_known, began_s = isfinite(run.begin_s), np.fmax(run.first_s, 0.0)
-            if run in self._warming_s:
-                is_known, began_s = True, self._warm_s(run, failed_s)
-            elif is_known:
-                began_s = run.begin_s
+            is_known = isfinite(run.begin_s)
+            late_s = self._late_s(run, failed_s)
+            began_s = run.begin_s + late_s if is_known else np.fmax(run.first_s, 0.0)
             made = self._pace.steps_in(np.maximum(failed_s - began_s, 0.0))
             at_step = self._begins[run] + made * (1.0 if is_known else 1.0 - self._even)
             return np.full(self._n, run.final_step) if isfinite(run.final_step) else at_step
@@ -371,8 +358,15 @@ class _Booking:
             raise self._course.contradiction(attempt.first_s, message, SAY_STEPS)
         begun = self._begins[before]  # beyond that, an older save was taken than the one before
         least = np.clip(by_pace, np.where(begun <= most, begun, 0.0), most)
-        if is_sure:  # from the last save after a warm-up, or from an older one
-            return np.where((self._even < self._p_warm_up) & (saved <= most), saved, least)
+        is_loaded = bool(attempt.stages) and attempt.stages[-1][1] < attempt.begin_s
+        if is_sure and is_loaded and not self._warm_ups_s:
+            message = "work begins with an older save than the last, or late: no event tells"
+            raise self._course.contradiction(attempt.begin_s, message, SAY_STEPS)
+        if is_sure and not self._warm_ups_s:  # of a table, whose attempts begin with the work
+            return least
+        if is_sure:
+            p_late = float(np.mean(np.array(self._warm_ups_s) > 0.0))
+            return np.where((self._even < p_late) & (saved <= most), saved, least)
         return np.asarray(least + self._shared * (most - least))
 
     def _most_untold(self, attempt: LoggedAttempt) -> float:
@@ -404,8 +398,7 @@ class _Booking:
 
         Raises ParameterError if the log does not show whether it lost steps.
         """
-        step, cause = self._begins[attempt], attempt.cause
-        is_said = isfinite(attempt.said_step) and not attempt.infers_step
+        step, cause, is_said = self._begins[attempt], attempt.cause, isfinite(attempt.said_step)
         self._inferred["begins"] += not is_said and (
             attempt.works or bool(np.ptp(step) > STEP_BACK)
         )

@@ -26,7 +26,6 @@ class JobPace:
     """Durations in a job [s]: of a step, of a save, of silences of its log."""
 
     step_s: float
-    seen_s: float  # whatever the log says, by its steps; NaN if saves may lie between them
     spread_s: float  # of the time between two points, beyond that of the steps
     save_s: float  # stall of a usual save; NaN where there is none
     every_steps: float  # between saves; infinite without a regular interval
@@ -99,8 +98,7 @@ def pace_of(course: JobCourse, *, after_starts: bool = True) -> JobPace:
         is_work & (np.diff(stretch.step) > 0)
         for stretch, is_work in zip(points, working, strict=True)
     ]
-    is_pure = any(chosen.any() for chosen in plain)
-    if not is_pure:  # half-told saves between all points
+    if not any(chosen.any() for chosen in plain):  # half-told saves between all points
         plain = [one & (np.diff(stretch.step) > 0)
                  for stretch, one in zip(points, idle, strict=True)]  # fmt: skip
 
@@ -137,7 +135,6 @@ def pace_of(course: JobCourse, *, after_starts: bool = True) -> JobPace:
     tells_all = tells_saves and not any(lacks_an_end) and isfinite(step_s)
     return JobPace(
         step_s,
-        seen_s if is_pure else nan,
         spread_s,
         float(np.median(usual_s)) if len(usual_s) else nan,
         _every(saves),
