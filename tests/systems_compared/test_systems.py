@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import cprsim
+from cprsim.commands.systems.candidates import PAPER_ONLY, candidates_of
 from cprsim.commands.systems.comparison import verdict_of
-from cprsim.commands.systems.lineup import PAPER_ONLY, entrants_of
 from cprsim.errors import CprsimError
 from cprsim.job.policy import PARTS_IN_ORDER
 from cprsim.job.records import Estimate
@@ -52,7 +52,7 @@ FEW = ("ecrec", "gemini", "hsdp", "moc", "oobleck", "torchft")  # however many s
 def few_systems() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         few = {name: SYSTEMS[name] for name in (*STRATEGIES, *FEW)}
-        patch.setattr("cprsim.commands.systems.lineup.SYSTEMS", few)
+        patch.setattr("cprsim.commands.systems.candidates.SYSTEMS", few)
         yield
 
 
@@ -105,7 +105,7 @@ def test_one_failure_costs_each_what_its_rules_say() -> None:
     # steps are on smaller batches while a group is missing
     assert hsdp["accuracy"] == "not priced"
     assert isnan(hsdp["auc_loss"])
-    assert "torchft *, hsdp *: what smaller batches" in said(found)
+    assert "torchft *, hsdp *: the accuracy loss of smaller batches" in said(found)
     none = of(found, "none")
     more = [none[f"more_than_best{end}"] for end in ("", "_low", "_high")]
     assert more[0] == pytest.approx(mean(found, "none") - best)
@@ -245,7 +245,7 @@ REFUSED: list[tuple[list[str], str, dict[str, Any], str]] = [
         "recovery.0: hsdp: 8 nodes of `worker` make no",
     ),
     ([], NAMED_FULL, {}, "the name `full`"),
-    (["accuracy.max_auc_loss=0.001"], "full", {}, "no staleness curve applies"),
+    (["accuracy.max_auc_loss=0.001"], "full", {}, "an accuracy limit needs a staleness curve"),
     ([], "full", {"only": ["nobody"]}, "only: there is no `nobody`; Known: full, gemini,"),
     ([], "full", {"only": ["moc"]}, "only: `moc` can't run this job: give `experts`"),
 ]
@@ -309,7 +309,7 @@ def test_what_is_missing_is_named_and_what_runs_today() -> None:
 def test_what_a_job_can_not_run_today_is_left_out_where_asked(tmp_path: Path) -> None:
     experiment = maker(tmp_path, EACH_4_H)
     loaded = load_scenario(tmp_path / "scenario.yaml")
-    there, left_out = entrants_of(loaded, experiment(), available=True)
+    there, left_out = candidates_of(loaded, experiment(), available=True)
     assert {one.name for one in there} == {"none", "today", "full", "hsdp", "torchft"}
     assert {why.words for why in left_out.values()} == {PAPER_ONLY}
 

@@ -102,7 +102,7 @@ def _document(
             f"were useful work; most of the rest ({significant(most['hours'])} h) was "
             f"{PART_TITLES.get(most['part'], most['part'])}.",
             f"{name}, {values['n_failures']:,} failures, {values['n_saves']:,} saves. "
-            "95 % intervals are of what the logs do not say.",
+            "95 % intervals cover values missing from the logs.",
         ],
         table=_parts(hours, wall_h),
         remarks=[

@@ -26,11 +26,12 @@ from cprsim.results.words import (
     writes_parts_only,
 )
 from cprsim.scenario.curves import fit_curves
-from cprsim.simulation.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER
+from cprsim.simulation.job import HARDLY_AFTER, MAX_FAILURES_WITHOUT_PROGRESS, MAX_SLOWDOWN
 
 STOPPING_LIMITS = (
     f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
-    f"{HARDLY_TIMES:g} times the hours of the work done by then, {HOPELESS_AFTER:,} failures in a "
+    f"{MAX_SLOWDOWN:g} times the hours of the work done by then, "
+    f"{MAX_FAILURES_WITHOUT_PROGRESS:,} failures in a "
     "row without any, or at a horizon with none left"
 )
 """When a replication is given up (docs/model.md, section 9)."""
@@ -38,11 +39,11 @@ STOPPING_LIMITS = (
 WHAT_FAILURES_DO = {
     RESTART: "start again from nothing",
     ROLL_BACK: "all go back to the last save",
-    RELOAD: "only the failed servers go back, the others go on",
+    RELOAD: "only the failed servers go back, the others continue",
     BY_RULES: "a recovery system",
 }
 HOW_TO = (
-    "What stale shards cost in accuracy is not known: no staleness curve belongs to this scenario. "
+    "The accuracy loss of stale shards is unknown: no staleness curve belongs to this scenario. "
     "`cprsim measure` makes one, `accuracy.curve` names one."
 )
 
@@ -128,7 +129,7 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
     spreads, limits = result.spreads()[best.name], result.limits.get(best.name, ())
     lost, pls = spreads["auc_loss"], with_ends(*spreads["pls"].triple)
     loses = f"On average a portion of {pls} of the samples is lost (PLS)."
-    accuracy = " What that does to accuracy is not in these hours."
+    accuracy = " These hours do not include the accuracy loss."
     if limits:
         loses = " ".join(held.sentence for held in limits)
     if any(held.column != "pls" for held in limits):
@@ -149,7 +150,7 @@ def assumed_limits(result: Result) -> Iterator[str]:
     for policy in result.policies:
         if policy.name in guessed and policy.leaves_stale:
             yield (
-                f"The limit of {policy.name} is assumed, nobody gave it: a portion of "
+                f"{policy.name} uses a default limit that you have not confirmed: a portion of "
                 f"{guessed[policy.name]:g} of the samples lost (PLS). {_its_price(policy, result)} "
                 "Write the `target_pls` that you accept, without `assumed`."
             )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.commands.select.choice import Candidate, Selection, candidate_rows
+from cprsim.commands.select.choice import PricedInterval, Selection, candidate_rows
 from cprsim.commands.select.figures import selection_figure
 from cprsim.commands.select.option import RELOADING
 from cprsim.job.records import NO_NUMBER, Estimate
@@ -184,7 +184,7 @@ def _limit(selection: Selection) -> str:
     return f"Limit: {of}{limit.words} at most {limit.most:g} at its {limit.bound_words}."
 
 
-def _cells(selection: Selection, candidate: Candidate, *, waits: bool) -> list[str]:
+def _cells(selection: Selection, candidate: PricedInterval, *, waits: bool) -> list[str]:
     every = "never saves" if candidate.n_saves == 0 else hours(candidate.policy.interval_h)
     every += f" ({candidate.option})" if candidate.option else ""
     if candidate.finished_fraction < 1:
@@ -250,10 +250,11 @@ def _why_full(selection: Selection) -> str:
     if nearest.benefit.high < 0:
         return f"{nearest_words} costs more: {costs}."
     if nearest.pays:
-        return f"{nearest_words} takes {costs}, and costs accuracy that nothing here prices."
+        return f"{nearest_words} takes {costs}, and its accuracy loss is not priced."
     less = ends(100 * nearest.benefit.low, 100 * nearest.benefit.high)
     return (
-        f"{nearest_words} does not surely cost less: by {less} percentage points (95 % interval)."
+        f"{nearest_words} is not significantly cheaper: by {less} percentage points (95 % "
+        "interval)."
     )
 
 
@@ -296,14 +297,14 @@ def _why_not(selection: Selection) -> Iterator[str]:
     for name, candidate in selection.best.items():
         if name != chosen.strategy and name in RELOADING:
             why.setdefault(_why_not_this(selection, name, candidate), []).append(name)
-    unknown = f"the curve does not say what it loses in {selection.limit.words}, as it saves"
+    unknown = f"the curve has no {selection.limit.words} for the way it saves"
     why |= {unknown: list(selection.left_out)} if selection.left_out else {}
     clauses = [f"{', '.join(names)}: {reason}" for reason, names in why.items()]
     if clauses:
         yield f"Why not another? {'. '.join(clauses)}."
 
 
-def _why_not_this(selection: Selection, name: str, candidate: Candidate | None) -> str:
+def _why_not_this(selection: Selection, name: str, candidate: PricedInterval | None) -> str:
     chosen = selection.chosen
     if candidate is None:
         return "no interval keeps the limit"

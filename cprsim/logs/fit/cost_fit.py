@@ -25,7 +25,7 @@ from cprsim.logs.columns import unit_of as unit_in_name
 from cprsim.logs.files import head_of
 from cprsim.logs.fit.families import FAMILIES
 from cprsim.logs.fit.fragments import Fragment, count, duration, interval, unit_of
-from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, Ranking, Subject, rank
+from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, FittedQuantity, Ranking, rank
 from cprsim.logs.fit.lifetimes import lifetimes_of
 from cprsim.logs.fit.likelihood import Fit
 from cprsim.logs.formats.jsonl import json_pieces
@@ -68,7 +68,7 @@ class Bandwidth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CostFit(Subject):
+class CostFit(FittedQuantity):
     """The duration of one kind, fixed or a distribution."""
 
     resolution_h: float
@@ -125,7 +125,7 @@ class CostFit(Subject):
             f"only {count(n, kind)}: taken as fixed, as its variation can't be estimated; "
             f"{FEWEST_TO_FIT} are the fewest to fit, {FEWEST_TO_TRUST} to trust": n < FEWEST_TO_FIT,
             f"only {n} {kind}s: their mean of {mean} s may be anything from {low} to {high} s "
-            "(95 %), and the intervals of other parameters are too narrow with so few":
+            "(95 %), and the intervals of other parameters are too narrow":
                 n < FEWEST_TO_TRUST and self.best is not None,
             f"no family could be fitted to the {kind}s, which vary by "
             f"{100 * _cv(self.lifetimes.duration_h):.3g} %: their mean is taken":

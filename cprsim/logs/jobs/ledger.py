@@ -13,10 +13,11 @@ import numpy as np
 
 from cprsim.failures.sources import stream
 from cprsim.job.records import PARTS, S_PER_H, Estimate, Floats
-from cprsim.logs.jobs.course import STEP_BACK, JobCourse, LoggedAttempt, LoggedSave, course_of
-from cprsim.logs.jobs.filling import Filled, Filling, Usual, usual_of
+from cprsim.logs.jobs.imputing import ImputedFailure, Imputer, StageTimes, stage_times_of
 from cprsim.logs.jobs.reading import Events
-from cprsim.logs.jobs.stretches import (
+from cprsim.logs.jobs.timeline import STEP_BACK, JobTimeline, LoggedAttempt, LoggedSave, course_of
+from cprsim.logs.jobs.warm_ups import find_warm_ups, leave_open
+from cprsim.logs.jobs.work_periods import (
     P_UNSEEN,
     TOO_FAST,
     JobPace,
@@ -27,7 +28,6 @@ from cprsim.logs.jobs.stretches import (
     stalls_s,
     unseen_save_s,
 )
-from cprsim.logs.jobs.warm_ups import find_warm_ups, leave_open
 
 N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
@@ -111,10 +111,10 @@ def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[J
     if any(of_all_s):
         for course in courses:
             leave_open(course)
-    usual_of_all = usual_of([attempt for course in courses for attempt in course.attempts])
+    usual_of_all = stage_times_of([attempt for course in courses for attempt in course.attempts])
     booked = []
     for number, course in enumerate(courses):
-        usual_of_job = usual_of(course.attempts)
+        usual_of_job = stage_times_of(course.attempts)
         usual = usual_of_job if len(usual_of_job.took_s) >= FEW_INCIDENTS else usual_of_all
         known_s = course.warm_ups_s if len(course.warm_ups_s) >= FEW_INCIDENTS else of_all_s
         booking = _Booking(course, usual, known_s, n_draws, stream(seed, number, "ledger"))
@@ -135,7 +135,7 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
     return totals | ({"warm-up": Estimate(nan)} if is_unknown else {})
 
 
-def _took_h(usual: Usual, course: JobCourse) -> dict[str, Floats]:
+def _took_h(usual: StageTimes, course: JobTimeline) -> dict[str, Floats]:
     """Hours of the stages that the log tells in full."""
     took_h = dict(zip(usual.stages, usual.took_s.T / S_PER_H, strict=True))
     if not course.tells_detection and "detect" in took_h:
@@ -155,7 +155,7 @@ def _as_relaunch(stages: Iterable[tuple[str, Floats]]) -> Iterator[tuple[str, Fl
             yield "reschedule", took_s
 
 
-def _steps_between_saves(course: JobCourse, every_steps: float) -> float:
+def _steps_between_saves(course: JobTimeline, every_steps: float) -> float:
     """By the rule that the saves follow, else their median; by where the job went back to."""
     steps = (np.diff(np.unique(run.saved_steps)) for run in course.runs)
     apart = np.concatenate([np.empty(0), *steps])
@@ -164,7 +164,7 @@ def _steps_between_saves(course: JobCourse, every_steps: float) -> float:
     return inf if all(run.said_step <= 0 for run in course.runs[1:]) else nan
 
 
-def check_told(course: JobCourse, pace: JobPace) -> None:
+def check_told(course: JobTimeline, pace: JobPace) -> None:
     """Raise ParameterError if no interval can cover the values missing from a log."""
     if len(course.attempts) > 1 and not pace.is_known:
         way_out = "write `step` in progress and save.start, or step_seconds in job.start"
@@ -193,13 +193,13 @@ class _Booking:
     """Completes the course of one job, attempt after attempt, and books its hours."""
 
     def __init__(
-        self, course: JobCourse, usual: Usual, warm_ups_s: list[float], n_draws: int,
+        self, course: JobTimeline, usual: StageTimes, warm_ups_s: list[float], n_draws: int,
         rng: np.random.Generator,
     ) -> None:  # fmt: skip
         self._course, self._n = course, n_draws
         self._pace = pace = pace_of(course)
         check_told(course, pace)
-        self._filling = Filling(usual, n_draws, pace.silences_s, rng)
+        self._filling = Imputer(usual, n_draws, pace.silences_s, rng)
         self._shared, self._even = rng.random(n_draws), rng.random(n_draws)
         self._normal = rng.standard_normal(n_draws)
         unlike = 2.0 / (len(warm_ups_s) + 1)  # the chance that one more is unlike all others
@@ -211,17 +211,17 @@ class _Booking:
         restarts = [one for one in course.attempts[1:] if one.works or one.n_starts]
         self._shows_warm_ups = bool(warm_ups_s) or not restarts
         self._after = dict(pairwise(course.attempts))
-        self._filled: dict[LoggedAttempt, Filled] = {}
+        self._filled: dict[LoggedAttempt, ImputedFailure] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
         self._begins: dict[LoggedAttempt, Floats] = {}  # steps
         self._ends: dict[LoggedAttempt, Floats] = {}
         self._made: list[tuple[Floats, Floats, Floats, float]] = []  # first-time work of each run
         self._planned = Counter[str]()
-        self._charged: list[tuple[LoggedAttempt, Filled, dict[str, Floats]]] = []
+        self._charged: list[tuple[LoggedAttempt, ImputedFailure, dict[str, Floats]]] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
 
-    def ledger(self, usual: Usual) -> JobLedger:
+    def ledger(self, usual: StageTimes) -> JobLedger:
         """Book all, in order of time."""
         course, pace = self._course, self._pace
         for attempt in course.attempts:
@@ -260,7 +260,7 @@ class _Booking:
 
     # ------------------------------------------------------------------ instants
 
-    def _fill(self, attempt: LoggedAttempt) -> Filled:
+    def _fill(self, attempt: LoggedAttempt) -> ImputedFailure:
         """All instants of an attempt until it works, drawn once."""
         if attempt not in self._filled:
             filled = self._filling.fill(attempt, partial(self._begin, attempt))
@@ -434,7 +434,7 @@ class _Booking:
         self._made.append((np.maximum(frontier, begin_step), account.end_step, made_h, at_h))
         return account.lost_s / S_PER_H
 
-    def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats | float) -> None:
+    def _book(self, attempt: LoggedAttempt, filled: ImputedFailure, lost_h: Floats | float) -> None:
         """What stood before a run, and the work of the run that was done again for it."""
         hours: dict[str, Floats] = {"lost": lost_h + np.zeros(self._n)}
         for name, took_s in filled.stages:
@@ -447,7 +447,9 @@ class _Booking:
         self._inferred["deaths"] += isnan(attempt.failed_s)
         self._charged.append((attempt, filled, hours))
 
-    def _charge(self, attempt: LoggedAttempt, filled: Filled, hours: dict[str, Floats]) -> Charged:
+    def _charge(
+        self, attempt: LoggedAttempt, filled: ImputedFailure, hours: dict[str, Floats]
+    ) -> Charged:
         run = attempt.before
         assert run is not None
         end_step, failed_h = float(self._ends[run].mean()), filled.failed_s / S_PER_H

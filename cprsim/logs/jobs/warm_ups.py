@@ -6,13 +6,13 @@ from math import isfinite, isnan, nan
 
 import numpy as np
 
-from cprsim.logs.jobs.course import JobCourse, LoggedAttempt, Points
-from cprsim.logs.jobs.stretches import CLEAR, LOG_ROUNDING, JobPace, pace_of, saves_within
+from cprsim.logs.jobs.timeline import JobTimeline, LoggedAttempt, Points
+from cprsim.logs.jobs.work_periods import CLEAR, LOG_ROUNDING, JobPace, pace_of, saves_within
 
 IN_PLACE = {"detect", "regroup", "replay", "rebuild"}  # stages of processes that did not end
 
 
-def find_warm_ups(course: JobCourse) -> None:
+def find_warm_ups(course: JobTimeline) -> None:
     """Let runs begin where their pace does, after a stage `warm-up`; note how long it took.
 
     The warm-up of the job's first start is a part of its start.
@@ -34,7 +34,7 @@ def find_warm_ups(course: JobCourse) -> None:
             course.warm_ups_s.append(run.begin_s - run.stages[-1][1] if is_staged else 0.0)
 
 
-def leave_open(course: JobCourse) -> None:
+def leave_open(course: JobTimeline) -> None:
     """Leave open by how much the first steps of runs with unknown warm-ups were late.
 
     Others that had none show that, too: the log did not miss them.
