@@ -123,10 +123,7 @@ def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[J
 
 
 def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
-    """Sum useful hours and the parts over jobs; the uncertainties of logs are independent.
-
-    NaN for warm-ups that no job shows.
-    """
+    """Sum useful hours and the parts over jobs; the uncertainties of logs are independent."""
     totals = {
         name: Estimate.of_draws(np.sum([job.draws[name] for job in jobs], axis=0))
         for name in ("useful", *LEDGER_PARTS)
@@ -362,10 +359,8 @@ class _Booking:
         if is_sure and is_loaded and not self._warm_ups_s:
             message = "work begins with an older save than the last, or late: no event tells"
             raise self._course.contradiction(attempt.begin_s, message, SAY_STEPS)
-        if is_sure and not self._warm_ups_s:  # of a table, whose attempts begin with the work
-            return least
         if is_sure:
-            p_late = float(np.mean(np.array(self._warm_ups_s) > 0.0))
+            p_late = sum(s > 0.0 for s in self._warm_ups_s) / max(len(self._warm_ups_s), 1)
             return np.where((self._even < p_late) & (saved <= most), saved, least)
         return np.asarray(least + self._shared * (most - least))
 

@@ -35,10 +35,7 @@ def find_warm_ups(course: JobTimeline) -> None:
 
 
 def leave_open(course: JobTimeline) -> None:
-    """Leave open by how much the first steps of runs with unknown warm-ups were late.
-
-    Others that had none show that, too: the log did not miss them.
-    """
+    """Leave open by how much runs with unknown warm-ups were late; others had what they show."""
     for run in course.runs:
         if isfinite(run.begin_s) and run.stage not in ("warm-up", "start"):
             run.stages.append(("warm-up", run.begin_s))

@@ -261,10 +261,7 @@ def saves_within(points: Points, pace: JobPace) -> Bools:
 
 
 def _delays(points: Points, pace: JobPace, *, is_begun: bool) -> tuple[Floats, Floats, int]:
-    """Seconds between points that were saves, those that were slow work, and saves unseen.
-
-    The run has begun at the first point: with a state that was saved before.
-    """
+    """Seconds between points that were saves, those that were slow work, and saves unseen."""
     took_s, steps = np.diff(points.at_s), np.diff(points.step)
     stall_s = np.where(points.stalled, took_s, 0.0)
     slow_s = np.zeros(len(took_s))
@@ -277,7 +274,7 @@ def _delays(points: Points, pace: JobPace, *, is_begun: bool) -> tuple[Floats, F
     if isfinite(pace.every_steps):
         at = points.step / pace.every_steps
         due = np.floor(at[1:] + LOG_ROUNDING) >= np.ceil(at[:-1] - LOG_ROUNDING)
-        due[:1] &= not is_begun or saves_within(points, pace)[:1]
+        due[:1] &= not is_begun or saves_within(points, pace)[:1]  # its state was saved before
     opens = points.open_ & ~points.stalled
     unseen = clear & due & ~opens
     is_save = opens | unseen
