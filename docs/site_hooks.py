@@ -103,12 +103,11 @@ def kept_studies() -> str:
     """All comparisons, figures, tables and remarks of the kept full run of `cprsim reproduce`."""
     parts = ["# All results of papers", "From `cprsim reproduce --keep`."]
     for name in cprsim.reproduce(listed=True).frames["studies"]["name"]:
-        made = read_reproduced(KEPT / name)
-        summary = made.summary
+        summary = read_reproduced(KEPT / name)
         claims = cprsim.read(KEPT / name).frames["claims"][COLUMNS]
         parts += [f"## {summary.title}", f"`cprsim reproduce {name}`. {summary.question}"]
         parts += [raw_table(COLUMNS, claims.itertuples(index=False))]
-        for figure in made.figures:
+        for figure in sorted(summary.path.glob("figure*.png")):
             parts += [f"![{summary.title}](../../{figure.relative_to(ROOT).as_posix()})"]
         for one in summary.listings:
             parts += [one.title, raw_table(one.headings, one.rows)]

@@ -6,7 +6,7 @@ node's factor z, which is a Weibull with the scale times ``z**(-1 / shape)``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log
 
 import numpy as np
@@ -14,6 +14,7 @@ from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.failures.renewal import renewals_by_lives, ten_digits
+from cprsim.files import stated
 from cprsim.job.distributions import Weibull, p_strikes, positive
 from cprsim.job.records import Floats
 
@@ -45,14 +46,8 @@ ALIKE = Alike()
 class GammaFrailty:
     """Every node has a factor on its hazard, drawn from a gamma distribution with mean 1."""
 
-    shape: float = field(
-        metadata={
-            "description": "Shape of the factors, no unit; their variance is 1 / shape.",
-            "ge": 0.01,
-            "le": 100,
-            "strict": True,
-            "examples": [0.8],
-        }
+    shape: float = stated(
+        "Shape of the factors, no unit; their variance is 1 / shape.", 0.8, ge=0.01, le=100
     )
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import takewhile
 from math import inf, isfinite, isnan, nan
@@ -32,6 +32,12 @@ OMITTED = {"exclude_if": not_}  # of a field whose key is not there where it is 
 Record = TypeVar("Record")
 
 
+def stated(description: str, example: Any, **bounds: Any) -> Any:
+    """A field of a record that a scenario states, with pydantic's options for it."""
+    options = {"description": description, "examples": [example], "strict": True, **bounds}
+    return field(metadata=options)
+
+
 def finite_or_none(value: float) -> float | None:
     """A number where it is finite, else None."""
     return float(value) if isfinite(value) else None
@@ -46,6 +52,12 @@ def digest_of(plain: Any) -> str:
     """SHA-256 of plain data as JSON, independent of the order of its keys."""
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file's bytes. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # --------------------------------------------------------------------------- types of fields
@@ -146,22 +158,19 @@ def naming(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def whole_file(
-    path: Path, mode: str = "w", put: Callable[[Path, Path], object] = os.replace
-) -> Iterator[IO[Any]]:
+def whole_file(path: Path, put: Callable[[Path, Path], object] = os.replace) -> Iterator[IO[str]]:
     """Open a temporary file that replaces `path` after the block, flushed to the disk.
 
     After an error `path` is unchanged and the temporary file is deleted. A pipe or a device is
     written to directly.
     """
-    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     if path.exists() and not path.is_file():
-        with naming(path), path.open(mode, **text) as file:  # type: ignore[call-overload]
+        with naming(path), path.open("w", encoding="utf-8", newline="\n") as file:
             yield file
         return
     unfinished = path.with_name(f".{path.name}.{os.urandom(4).hex()}{UNFINISHED}")
     try:
-        with naming(path), unfinished.open(mode, **text) as file:  # type: ignore[call-overload]
+        with naming(path), unfinished.open("w", encoding="utf-8", newline="\n") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

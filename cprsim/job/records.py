@@ -8,8 +8,7 @@ Units stand in the names: `_h` hours, `_at_h` or `at_h` an instant on a named cl
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum, StrEnum
 from itertools import pairwise
@@ -19,7 +18,7 @@ from typing import Any, Literal, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprsim.files import OMITTED, Endless, Number, finite_or_none
+from cprsim.files import OMITTED, Endless, Number, stated
 
 MAX_NODES = 100_000  # of a job
 S_PER_H = 3600.0
@@ -100,25 +99,8 @@ class Algorithm(StrEnum):
 class Stragglers:
     """Trainers that are slower than the others, always the same ones: the last by number."""
 
-    n_trainers: int = field(
-        metadata={
-            "alias": "trainers",
-            "description": "How many, a count.",
-            "ge": 1,
-            "le": MAX_NODES,
-            "strict": True,
-            "examples": [1],
-        }
-    )
-    factor: float = field(
-        metadata={
-            "description": "How many times longer their iterations take.",
-            "ge": 1,
-            "le": 1000,
-            "strict": True,
-            "examples": [1.5],
-        }
-    )
+    n_trainers: int = stated("How many, a count.", 1, ge=1, le=MAX_NODES, alias="trainers")
+    factor: float = stated("How many times longer their iterations take.", 1.5, ge=1, le=1000)
 
 
 class Duration(Protocol):
@@ -219,14 +201,7 @@ class Transfer:
 class OverLink:
     """The state of a node over one link of this node, without other traffic."""
 
-    link: str = field(
-        metadata={
-            "description": "One of `cluster.links`.",
-            "strict": True,
-            "max_length": 60,
-            "examples": ["pcie"],
-        }
-    )
+    link: str = stated("One of `cluster.links`.", "pcie", max_length=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +232,6 @@ class Storage:
             hours += (size_bytes - moved_bytes) / self.rate_bytes_per_h(n_flows - n_done)
             moved_bytes = size_bytes
         return hours
-
-    def n_by_bytes(self, slots: Collection[int], first: int) -> dict[float, int]:
-        """How many of the shards on some slots are of each size; the first shard is on `first`."""
-        if not self.bytes_of_shards:
-            return {self.shard_bytes: len(slots)}
-        return Counter(self.bytes_of_shards[slot - first] for slot in slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -730,11 +699,3 @@ class Estimate:
 
         low = float(special.gammaincinv(n, LOW)) if n else 0.0
         return cls(float(n), low, float(special.gammaincinv(n + 1, HIGH)), n)
-
-
-def interval(
-    estimate: Estimate, scaled: Callable[[float], float] = float, *, mean: str = "mean"
-) -> dict[str, float | None]:
-    """Mean, low and high as JSON has them: each null where it is not finite."""
-    numbers = {mean: estimate.mean, "low": estimate.low, "high": estimate.high}
-    return {name: finite_or_none(scaled(value)) for name, value in numbers.items()}

@@ -9,12 +9,7 @@ import pandas as pd
 
 from cprsim.errors import ParameterError
 from cprsim.job.records import Estimate
-from cprsim.results.metrics import (
-    Sample,
-    difference_of,
-    parts_of,
-    samples_of,
-)
+from cprsim.results.metrics import Sample, difference_of, parts_of, samples_of
 from cprsim.results.money import AUC_LOSS
 from cprsim.results.run import Result
 

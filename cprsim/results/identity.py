@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import ResultError
-from cprsim.files import digest_of
+from cprsim.files import digest_of, sha256_of
 from cprsim.recovery.systems import SYSTEMS_PATH
 from cprsim.scenario.curves import curve_path, other_inputs
 from cprsim.scenario.reading import LoadedScenario
@@ -101,8 +101,7 @@ def failures_digest(loaded: LoadedScenario) -> str:
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes. Raises ResultError where it can't be read."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise ResultError(f"{path} can't be read: {error.strerror}") from error
 

@@ -37,6 +37,11 @@ class Task(NamedTuple):
     digests: Sequence[str]
     work: Any
 
+    @property
+    def digest(self) -> str:
+        """Of a task that is itself a point."""
+        return self.digests[0]
+
 
 @dataclass
 class PointStore:

@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import CprsimError, Place, watch
+from cprsim.job.policy import Policy
 from cprsim.job.records import Estimate, Floats
 from cprsim.results.decisive import WITHOUT, Assumption, BreakEven
 from cprsim.results.metrics import spreads, summarise_rows
-from cprsim.results.money import JobPrices, Used, prices_of, use_of
+from cprsim.results.money import JobPrices, JobUse, Used, prices_of, use_of
 from cprsim.results.pipeline import simulate
 from cprsim.results.rows import replication_rows
 from cprsim.scenario.assemble import Experiment, assemble
@@ -76,17 +77,15 @@ class Tried:
 
     def month_costs(self, names: Sequence[str], prices: JobPrices | None) -> list[float]:
         """Of each entry: cents, or node-hours of overhead; infinite where not all jobs finish."""
-        return [self._month_cost(name, prices) for name in names]
-
-    def _month_cost(self, name: str, prices: JobPrices | None) -> float:
-        if name not in self.uses:
-            return inf
-        policy, use = self.uses[name]
-        if prices is not None:
-            return float(prices.billed(policy, use).month.total_cents)
         n_nodes = self.experiment.scenario.n_nodes_of[ANY]
-        lost_h = n_nodes * (use.wall_h - use.useful_h) + policy.tax.nodes * use.wall_h
-        return lost_h * HOURS_PER_MONTH / use.useful_h
+
+        def cost(policy: Policy, use: JobUse) -> float:
+            if prices is not None:
+                return float(prices.billed(policy, use).month.total_cents)
+            lost_h = n_nodes * (use.wall_h - use.useful_h) + policy.tax.nodes * use.wall_h
+            return lost_h * HOURS_PER_MONTH / use.useful_h
+
+        return [cost(*self.uses[name]) if name in self.uses else inf for name in names]
 
 
 def tried_under(

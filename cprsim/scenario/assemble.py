@@ -65,9 +65,6 @@ from cprsim.simulation.strikes import ScopeShares
 
 if TYPE_CHECKING:
     from cprsim.accuracy.curve import StalenessCurve
-    from cprsim.failures.correlated import CorrelatedNodes
-    from cprsim.failures.injected import Injected
-    from cprsim.failures.replay import Replay
 
 
 @dataclass(frozen=True)
@@ -161,10 +158,8 @@ class Experiment:
     def expected_shares(self) -> tuple[float, ...]:
         """Mean share of each scope among the failures over the useful hours."""
         shares, failures = self.shares, self.failures
-        if not shares.of_source:
-            return shares.shares
-
-        if not isinstance(failures, SeveralSources):  # replaced, by draws or a longer MTBF
+        # one source: of all scopes, or in place of several, by draws or a longer MTBF
+        if not shares.of_source or not isinstance(failures, SeveralSources):
             return shares.shares
         rate, *source_rates = failures.rates_per_h(self.cluster, self.useful_h)
         rates = [share * rate for share in shares.shares]
@@ -422,7 +417,6 @@ def _slots(cluster: Cluster, role: str) -> range:
 
 
 def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> CorrelatedNodes:
-
     lemons, watched, shocks = section.lemons, section.shocks, None
     frailty = section.frailty or ALIKE
     if watched is not None:
@@ -446,7 +440,6 @@ def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) 
 
 
 def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> Injected:
-
     slots = _slots(cluster, section.role)
     numbered = [tuple(slots[n] for n in servers) for servers in section.named_servers.values()]
     return Injected(

@@ -20,10 +20,10 @@ from cprsim.scenario.quantities import (
     MixSpec,
     Model,
     NodeCount,
-    OneOf,
     PositiveCount,
     PositiveShare,
     ShardSize,
+    one_of,
     share_between,
     within,
 )
@@ -41,7 +41,7 @@ class TableSection(Model):
 
 Preset = Literal["criteo-kaggle", "criteo-terabyte"]  # the names of `MODEL_PRESETS`
 TableList = Annotated[tuple[TableSection, ...], Field(min_length=1, max_length=1_000)]
-Tables = Annotated[Preset | TableList, OneOf("text", "list")]
+Tables = Annotated[Preset | TableList, one_of("text", "list")]
 
 
 def tables_bytes(tables: str | tuple[TableSection, ...]) -> int:
@@ -254,7 +254,7 @@ Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
 
 Cost = Annotated[
     TransferTime | DurationSpec | MixSpec | OverLink | Literal["transfer"],
-    OneOf("text", "section", "mix", "link", "word", words=["transfer"]),
+    one_of("text", "section", "mix", "link", "word", words=["transfer"]),
 ]
 
 

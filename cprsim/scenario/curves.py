@@ -33,7 +33,7 @@ def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
     path = curve_path(loaded)
     if path is None:
         return None
-    file = _read(path)
+    file = read_curve(path)
     is_named = loaded.scenario.accuracy is not None and loaded.scenario.accuracy.curve is not None
     curve = replace(file, origin=_origin(file, path, is_named), notes=tuple(_notes(file, loaded)))
     n_samples = loaded.scenario.job.samples
@@ -43,12 +43,7 @@ def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
 def other_inputs(loaded: LoadedScenario) -> dict[str, str]:
     """Digests of files that differ from those on which the curve was measured."""
     path = curve_path(loaded)
-    return {} if path is None else other_files(_read(path), loaded)
-
-
-def _read(path: Path) -> StalenessCurve:
-
-    return read_curve(path)
+    return {} if path is None else other_files(read_curve(path), loaded)
 
 
 def curve_path(loaded: LoadedScenario) -> Path | None:
@@ -129,4 +124,4 @@ def is_stand_in(loaded: LoadedScenario) -> bool:
 @cache
 def shipped(name: str) -> StalenessCurve:
     """A shipped curve. Raises CurveError for an unknown name."""
-    return replace(_read(shipped_path(name)), origin="shipped")
+    return replace(read_curve(shipped_path(name)), origin="shipped")

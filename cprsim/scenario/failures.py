@@ -30,7 +30,6 @@ from cprsim.scenario.quantities import (
     Mtbf,
     Mtbf95,
     NodeCount,
-    OneOf,
     PositiveCount,
     PositiveShare,
     PositiveTime,
@@ -39,6 +38,7 @@ from cprsim.scenario.quantities import (
     Text,
     Time,
     duration_of,
+    one_of,
     quoted,
     within,
 )
@@ -185,7 +185,7 @@ class CorrelatedFailures(Model):
 NUMBER_OF_INSTANTS = Field(min_length=1, max_length=MAX_INSTANTS)
 NodeNumbers = Annotated[tuple[NodeCount, ...], Field(min_length=1)]
 NumbersAtEach = Annotated[tuple[NodeNumbers, ...], NUMBER_OF_INSTANTS]
-Servers = Annotated[NodeNumbers | NumbersAtEach, OneOf("list", "lists")]
+Servers = Annotated[NodeNumbers | NumbersAtEach, one_of("list", "lists")]
 
 
 class InjectedFailures(Model):
@@ -349,7 +349,7 @@ class Trace(Model):
 TIME_OPTIONS = ("repair", "coalesce", "together")
 SCENARIO_KEYS: dict[str, Any] = {  # what a scenario writes otherwise than the command line
     "format": Literal.__getitem__(tuple(names())),
-    "nodes": Annotated[Text | PositiveCount, OneOf("text", "number")],
+    "nodes": Annotated[Text | PositiveCount, one_of("text", "number")],
     "period": PeriodSection,
     "columns": dict.__class_getitem__(
         (Literal.__getitem__((*LOG_COLUMNS, *NODE_COLUMNS, *COLUMNS_FOR_END)), Text)
@@ -377,7 +377,7 @@ else:
 
 Failures = Annotated[
     JobFailures | NodeFailures | CorrelatedFailures | InjectedFailures | TraceFailures,
-    OneOf("job", "node", "correlated", "injected", "trace"),
+    one_of("job", "node", "correlated", "injected", "trace"),
 ]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool
 
@@ -24,18 +24,15 @@ from cprsim.scenario.quantities import (
     Duration,
     DurationSpec,
     Model,
-    OneOf,
     PositiveShare,
     PositiveTime,
     Seed,
     Share,
     Text,
     duration_of,
+    one_of,
     within,
 )
-
-if TYPE_CHECKING:
-    from cprsim.job.sync_setting import SyncSetting
 
 MOST_SAMPLES = 50_000_000  # a run keeps them in memory, 160 bytes each
 OF_ANY_TRAINER = ("trainer", "options", "shard_by", "seed")
@@ -59,7 +56,7 @@ class ClickFile(Model):
     )
 
 
-Clicks = Annotated[Literal["generated"] | ClickFile, OneOf("text", "section")]
+Clicks = Annotated[Literal["generated"] | ClickFile, one_of("text", "section")]
 
 
 class Kernel(Model):
@@ -175,7 +172,7 @@ ELASTIC_OF_MEAN = 0.1  # what workers learn during an AllReduce counts by 1 - el
 
 
 Threads = Annotated[int, within(1, 1024)]
-Every = Annotated[Iterations | PositiveTime, OneOf("number", "text")]
+Every = Annotated[Iterations | PositiveTime, one_of("number", "text")]
 
 
 class StandIn(Model):

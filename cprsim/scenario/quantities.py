@@ -15,6 +15,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    GetPydanticSchema,
     ModelWrapValidatorHandler,
     ValidationError,
     model_validator,
@@ -199,33 +200,32 @@ FORMS: dict[str, Callable[[Any], bool]] = {  # how a value is written, or was; t
 }
 
 
-class OneOf:
+def one_of(*forms: str, words: Collection[str] = ()) -> GetPydanticSchema:
     """Annotates a union with the form of each member in turn, and the words of a member for words.
 
     A value of no given form is validated by the member whose form comes last in `FORMS`. Forms
     outside `FORMS` are values of the key `kind`.
     """
+    known = [form for form in FORMS if form in forms]
 
-    def __init__(self, *forms: str, words: Collection[str] = ()) -> None:
-        self.forms, self.words = forms, words
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        members = handler(source)["choices"]
-        tagged = {
-            f"{UNION_TAG}{form}": member for form, member in zip(self.forms, members, strict=True)
-        }
-        no_kind = f"is no kind of failures. Known: {', '.join(self.forms)}"
-        return core_schema.tagged_union_schema(
-            tagged, self._form, custom_error_type=NO_KIND, custom_error_message=no_kind
-        )
-
-    def _form(self, value: Any) -> str:
-        if self.words and str(value) in self.words:
+    def form_of(value: Any) -> str:
+        if words and str(value) in words:
             return f"{UNION_TAG}word"
-        if not (forms := [form for form in FORMS if form in self.forms]):
+        if not known:
             kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
             return f"{UNION_TAG}{kind}"
-        return UNION_TAG + next((form for form in forms[:-1] if FORMS[form](value)), forms[-1])
+        return UNION_TAG + next((form for form in known[:-1] if FORMS[form](value)), known[-1])
+
+    def schema(source: Any, handler: GetCoreSchemaHandler) -> Any:
+        tags, no_kind = [f"{UNION_TAG}{form}" for form in forms], ", ".join(forms)
+        return core_schema.tagged_union_schema(
+            dict(zip(tags, handler(source)["choices"], strict=True)),
+            form_of,
+            custom_error_type=NO_KIND,
+            custom_error_message=f"is no kind of failures. Known: {no_kind}",
+        )
+
+    return GetPydanticSchema(schema)
 
 
 def parameters(
@@ -340,7 +340,7 @@ class MixedSection(Model):
     share_fraction: share_between("0.0001 %", "100 %") = Field(  # type: ignore[valid-type]
         description="How often it is this one [per cent, or a number]; all add up to 1."
     )
-    value: Annotated[FixedTime | DurationSpec, OneOf("text", "section")] = Field(
+    value: Annotated[FixedTime | DurationSpec, one_of("text", "section")] = Field(
         description="A time or a distribution."
     )
 
@@ -365,7 +365,7 @@ class MixSpec(Model):
             yield "mix", f"the shares add up to {100 * total:g} %; they must add up to 100 %"
 
 
-Duration = Annotated[FixedTime | DurationSpec | MixSpec, OneOf("text", "section", "mix")]
+Duration = Annotated[FixedTime | DurationSpec | MixSpec, one_of("text", "section", "mix")]
 
 
 def duration_of(spec: float | DurationSpec | MixSpec) -> Distribution | Constant | Mixture:

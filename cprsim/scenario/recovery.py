@@ -49,11 +49,11 @@ from cprsim.scenario.cluster import OwnCosts
 from cprsim.scenario.quantities import (
     Bandwidth,
     Model,
-    OneOf,
     PositiveCount,
     PositiveShare,
     Share,
     duration_of,
+    one_of,
     within,
     written_key,
 )
@@ -73,11 +73,11 @@ def _list(kind: Any, least: int = 0) -> Any:
 def _or_word(time: Any, words: Mapping[str, float]) -> Any:
     """Type of a time, or of a word that is replaced by a time."""
     word: Any = Annotated[Literal[tuple(words)], AfterValidator(words.get)]
-    return Annotated[time | word, OneOf("text", "word", words=words)]
+    return Annotated[time | word, one_of("text", "word", words=words)]
 
 
 Cost = Annotated[
-    Annotated[DurationSection, AfterValidator(duration_of)] | OverLink, OneOf("section", "link")
+    Annotated[DurationSection, AfterValidator(duration_of)] | OverLink, one_of("section", "link")
 ]
 Growth = _or_word(Time, GROWTH_H)
 WRITTEN_AS: dict[Any, Any] = {  # fields of records by name, others by type
@@ -123,7 +123,7 @@ class PlacementSection(Model):
 WRITTEN_AS[Placement] = Annotated[
     Annotated[Literal["outside", "own"], AfterValidator(PLACES.get)]
     | Annotated[PlacementSection, AfterValidator(lambda made: made.groups or Ring(made.ring))],
-    OneOf("text", "section"),
+    one_of("text", "section"),
 ]
 STAGE = section(Stage)
 STAGE_ALONE = BeforeValidator(
@@ -201,7 +201,7 @@ OR_RULE = f", or a rule: {', '.join(INTERVAL_RULES)}"
 SubSaveTime = Annotated[float, Quantity(TIME, "0 s", "100 h", "2 s")]
 IntervalTime = Annotated[float, Quantity(TIME, "1 ms", "100000 h", "2.5 h", OR_RULE, in_steps=True)]
 RuleName = Annotated[str, WithJsonSchema({"type": "string", "enum": list(INTERVAL_RULES)})]
-Interval = Annotated[IntervalTime | RuleName, OneOf("text", "word", words=INTERVAL_RULES)]
+Interval = Annotated[IntervalTime | RuleName, one_of("text", "word", words=INTERVAL_RULES)]
 
 
 def _known_strategy(name: str) -> str:
@@ -337,12 +337,10 @@ class RecoverySection(Model):
                 yield "target_pls", f"is missing: `{rule}` {message}"
 
 
-def _strategy_alone(entry: Any) -> Any:
-    """`- full` is short for `- {strategy: full}`."""
-    return {"strategy": entry} if isinstance(entry, str) else entry
-
-
 RecoveryEntry = Annotated[
     RecoverySection,
-    BeforeValidator(_strategy_alone, json_schema_input_type=StrategyName | RecoverySection),
+    BeforeValidator(  # `- full` is short for `- {strategy: full}`
+        lambda entry: {"strategy": entry} if isinstance(entry, str) else entry,
+        json_schema_input_type=StrategyName | RecoverySection,
+    ),
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from os.path import isfile
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from cprsim.errors import ScenarioError
+from cprsim.files import sha256_of
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
 
@@ -47,22 +48,12 @@ def option_files(options: Mapping[str, Any] | None) -> dict[str, Path]:
     by_key = {
         f"options.{key}": value for key, value in (options or {}).items() if isinstance(value, str)
     }
-    return {key: Path(value) for key, value in by_key.items() if _is_file(value)}
-
-
-def _is_file(name: str) -> bool:
-    with suppress(OSError, ValueError):
-        return Path(name).is_file()
-    return False
+    return {key: Path(value) for key, value in by_key.items() if isfile(value)}
 
 
 def digests_of(files: Mapping[str, Path]) -> dict[str, str]:
     """SHA-256 of each file, by key."""
-    digests = {}
-    for key, path in files.items():
-        with path.open("rb") as file:
-            digests[key] = hashlib.file_digest(file, "sha256").hexdigest()
-    return digests
+    return {key: sha256_of(path) for key, path in files.items()}
 
 
 def other_files(curve: StalenessCurve, loaded: LoadedScenario) -> dict[str, str]:

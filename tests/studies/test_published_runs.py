@@ -19,8 +19,7 @@ from cprsim.commands.reproduce.published_runs import (
     run_of,
     scenario_of,
 )
-from cprsim.commands.reproduce.studies import STUDIES
-from cprsim.commands.reproduce.study import Work
+from cprsim.commands.reproduce.study import STUDIES, Work
 from cprsim.files import SHIPPED
 
 ROOT = Path(__file__).parents[2]

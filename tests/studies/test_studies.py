@@ -12,8 +12,7 @@ import pytest
 from cprsim.accuracy.response import Response
 from cprsim.commands.reproduce import accuracy, failure_analysis, fleet, shadowsync
 from cprsim.commands.reproduce.estimates import StudyEstimate
-from cprsim.commands.reproduce.studies import STUDIES
-from cprsim.commands.reproduce.study import Summary, Work
+from cprsim.commands.reproduce.study import STUDIES, Summary, Work
 from cprsim.commands.reproduce.verdicts import Finding
 from cprsim.job.distributions import Exponential
 from cprsim.job.losses import Metric

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cprsim.commands import command
 from cprsim.commands.options import CliOption, FileName, Workers
 from cprsim.commands.reproduce.answer import answer_of_list, answer_of_reproductions
-from cprsim.commands.reproduce.studies import STUDIES
-from cprsim.commands.reproduce.study import Reproduced, Work, record
+from cprsim.commands.reproduce.study import STUDIES, Summary, Work, record
 from cprsim.commands.reproduce.study import reproduce as reproduce_study
 from cprsim.errors import ParameterError, choices, watch
 from cprsim.files import SHIPPED
@@ -79,7 +78,7 @@ def reproduce(
         return answer_of_list(STUDIES.values())
     out, log = Path(folder), None if clicks is None else Path(clicks)
     chosen = [STUDIES[name] for name in names or STUDIES]
-    results: list[Reproduced] = []
+    results: list[Summary] = []
 
     def finished() -> str:
         parts = f"the finished parts of {chosen[len(results)].name}"

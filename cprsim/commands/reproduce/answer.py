@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.commands.reproduce.study import STUDY_COLUMNS, Listing, Reproduced, Study
+from cprsim.commands.reproduce.study import STUDY_COLUMNS, Listing, Study, Summary
 from cprsim.commands.reproduce.verdicts import Claim, Finding
 from cprsim.job.records import NO_NUMBER
 from cprsim.pages.answer import Answer
@@ -52,10 +52,10 @@ def answer_of_list(studies: Iterable[Study]) -> Answer:
     return Answer("studies", "results of papers", lambda: document, {"studies": frame})
 
 
-def answer_of_reproductions(results: Sequence[Reproduced], **about: Any) -> Answer:
+def answer_of_reproductions(results: Sequence[Summary], **about: Any) -> Answer:
     """One reproduced result, or several."""
     several = len(results) > 1
-    claims = [_claim(result.name, row) for result in results for row in result.summary.rows]
+    claims = [_claim(result.name, row) for result in results for row in result.rows]
     return Answer(
         "reproduction",
         count(len(results), "result") if several else results[0].name,
@@ -90,9 +90,9 @@ def _claim(name: str, row: Claim) -> dict[str, Any]:
     }
 
 
-def _points(result: Reproduced) -> Iterator[dict[str, Any]]:
+def _points(result: Summary) -> Iterator[dict[str, Any]]:
     """The points and bands in the figures of a result."""
-    for chart in result.summary.charts:
+    for chart in result.charts:
         for panel in chart.panels:
             axes = {"result": result.name, "chart": chart.title, "panel": panel.title}
             for label, x, y, low, high in _drawn(panel):
@@ -110,30 +110,29 @@ def _drawn(panel: Panel) -> Iterator[tuple[Any, ...]]:
             yield series.label, *point
 
 
-def _tables(result: Reproduced) -> dict[str, list[dict[str, str]]]:
+def _tables(result: Summary) -> dict[str, list[dict[str, str]]]:
     return {
         listing.title: [dict(zip(listing.headings, row, strict=True)) for row in listing.rows]
-        for listing in result.summary.listings
+        for listing in result.listings
     }
 
 
 # ------------------------------------------------------------------------------ documents
 
 
-def _document(result: Reproduced) -> Document:
+def _document(result: Summary) -> Document:
     """Everything about one reproduced result. Raises ResultError for an unreadable file."""
-    summary = result.summary
-    assumed = [f"{row.quantity}: {'; '.join(row.free)}." for row in summary.rows if row.free]
+    assumed = [f"{row.quantity}: {'; '.join(row.free)}." for row in result.rows if row.free]
     inputs = sorted(path.name for path in result.path.glob("*.yaml"))
     return Document(
-        title=summary.title,
-        question=summary.question,
-        answer=[_tally(summary.rows)],
-        table=_comparisons(summary.rows) if summary.rows else None,
-        remarks=[*_misses(summary.rows), *summary.notes],
+        title=result.title,
+        question=result.question,
+        answer=[_tally(result.rows)],
+        table=_comparisons(result.rows) if result.rows else None,
+        remarks=[*_misses(result.rows), *result.notes],
         sections=[
-            *(Section(chart.title, _chart_blocks(chart)) for chart in summary.charts),
-            Section("Tables", [*map(_table, summary.listings)]),
+            *(Section(chart.title, _chart_blocks(chart)) for chart in result.charts),
+            Section("Tables", [*map(_table, result.listings)]),
             Section("Inputs that we assumed", [Words(assumed)]),
             *origin(read_manifest(result.path), result.path, scenarios=inputs),
         ],
@@ -172,13 +171,13 @@ def _point_cells(label: str, x: float | str, *of_y: float) -> list[str]:
     return [label, x if isinstance(x, str) else significant(x), value, interval]
 
 
-def overview_of_reproductions(results: Sequence[Reproduced]) -> Document:
+def overview_of_reproductions(results: Sequence[Summary]) -> Document:
     """All comparisons of several reproduced results in one table."""
-    rows = [row for result in results for row in result.summary.rows]
+    rows = [row for result in results for row in result.rows]
     verdicts = Table(
         f"Quantities that the paper has a number for, by result. {HOW_KNOWN}.",
         word_columns("result", *STUDY_COLUMNS),
-        [[result.name, *_cells(row)] for result in results for row in _judged(result.summary.rows)],
+        [[result.name, *_cells(row)] for result in results for row in _judged(result.rows)],
         grouped=True,
     )
     return Document(
@@ -217,9 +216,9 @@ def _misses(rows: Sequence[Claim]) -> list[str]:
     ]
 
 
-def _counts(result: Reproduced) -> list[str]:
+def _counts(result: Summary) -> list[str]:
     """How many comparisons came to each finding."""
-    findings = Counter(row.verdict.finding for row in result.summary.rows)
+    findings = Counter(row.verdict.finding for row in result.rows)
     return [str(findings[finding] or "") for finding in FINDINGS]
 
 

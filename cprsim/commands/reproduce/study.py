@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from cprsim.commands.reproduce.verdicts import Claim, Ours, Target
 from cprsim.errors import ParameterError, watch
-from cprsim.files import digest_of
+from cprsim.files import NOT_STORED, digest_of
 from cprsim.pages.chart import Chart, Panel
 from cprsim.pages.draw_chart import chart_figure
 from cprsim.pages.save import save_figure
@@ -38,6 +38,7 @@ from cprsim.results.folder import (
 from cprsim.results.identity import Identity, file_digest, source_digest
 from cprsim.results.store import PointStore, Task
 from cprsim.scenario.reading import LoadedScenario, load_scenario
+from cprsim.scenario.yaml_text import read_yaml
 from cprsim.version import PACKAGE, __version__
 from cprsim.workers import HERE, Workers
 
@@ -70,6 +71,8 @@ class Summary:
     notes: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
     records: Mapping[str, Any] = field(default_factory=dict)  # further files (JSON), by name
+    name: str = field(default="", metadata=NOT_STORED)  # of the study
+    path: Path = field(default=Path(), metadata=NOT_STORED)  # of its finished folder
 
 
 @dataclass(frozen=True)
@@ -199,12 +202,8 @@ class Work:
 
     def compute(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:
         """Results of the parts (JSON), by their names; new parts run in parallel."""
-        named_parts = [
-            Part(str(name), self.digest(name), compute) for name, compute in parts.items()
-        ]
-        bodies, _ = PointStore(self.out).compute_missing(
-            named_parts, _computed, _tasks, self.workers
-        )
+        tasks = [Task(str(name), [self.digest(name)], part) for name, part in parts.items()]
+        bodies, _ = PointStore(self.out).compute_missing(tasks, _computed, list, self.workers)
         return {name: body["found"] for name, body in zip(parts, bodies, strict=True)}
 
     def per_seed(self, compute: Callable[[int], Any], n: int, first: int = 1) -> list[Any]:
@@ -219,40 +218,19 @@ class Work:
         return digest_of([*study, __version__, source_digest(), self.effort, inputs, str(part)])
 
 
-class Part(NamedTuple):
-    """Some work of a study, as the store of points has it."""
-
-    name: str
-    digest: str
-    compute: Callable[[], Any]
-
-
-def _tasks(parts: Sequence[Part]) -> list[Task]:
-    return [Task(part.name, [part.digest], part.compute) for part in parts]
-
-
 def _computed(compute: Callable[[], Any]) -> list[dict[str, Any]]:
     return [{"found": compute()}]
+
+
+_catalogue: Any = read_yaml(CATALOGUE.read_text("utf-8"), CATALOGUE)[0]
+STUDIES: dict[str, Study] = {name: Study.described(name, **of) for name, of in _catalogue.items()}
+"""What can be reproduced, by name, in the order in which it is shown."""
 
 
 # --------------------------------------------------------------------------- results folders
 
 
-@dataclass(frozen=True, slots=True)
-class Reproduced:
-    """A finished study: its folder and its summary."""
-
-    name: str
-    path: Path
-    summary: Summary
-
-    @property
-    def figures(self) -> tuple[Path, ...]:
-        """Its figures, in order."""
-        return tuple(sorted(self.path.glob("figure*.png")))
-
-
-def reproduce(work: Work) -> Reproduced:
+def reproduce(work: Work) -> Summary:
     """Find the finished folder of a study, or make it.
 
     Raises ParameterError: an input is not there; ResultError: the folder can't be written; finished
@@ -265,7 +243,7 @@ def reproduce(work: Work) -> Reproduced:
     identity = Identity(study.name, work.effort, digests)
     final = work.out / identity.folder_name
 
-    def make() -> Reproduced:
+    def make() -> Summary:
         started, summary = datetime.now(UTC), study.make(work)
         clicks = None if work.clicks is None else work.clicks.name
         about = {"command": watch.command, "effort": work.effort, "clicks": clicks}
@@ -281,7 +259,6 @@ def reproduce(work: Work) -> Reproduced:
 
 
 def _write(folder: Path, summary: Summary) -> None:
-
     write_record(folder / SUMMARY, summary, indent=1)
     rows = [(row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows]
     write_csv(pd.DataFrame(rows, columns=STUDY_COLUMNS), folder / COMPARISONS)
@@ -291,14 +268,14 @@ def _write(folder: Path, summary: Summary) -> None:
         save_figure(chart_figure(chart), folder / "figure", formats=("png",))
 
 
-def read_reproduced(folder: Path) -> Reproduced:
+def read_reproduced(folder: Path) -> Summary:
     """A finished folder. Raises ResultError where it is unfinished or damaged."""
-    name = str(read_manifest(folder)["name"])
-    return Reproduced(name, folder, read_record(Summary, folder / SUMMARY, "a reproduced result"))
+    found = {"name": str(read_manifest(folder)["name"]), "path": folder}
+    return read_record(Summary, folder / SUMMARY, "a reproduced result", **found)
 
 
-def record(reproduced: Reproduced, destination: Path) -> None:
+def record(summary: Summary, destination: Path) -> None:
     """Keep a finished folder in `destination` under its name, in place of the one before."""
-    shutil.rmtree(destination / reproduced.name, ignore_errors=True)
-    with publishing(destination / reproduced.name) as folder:
-        shutil.copytree(reproduced.path, folder, dirs_exist_ok=True)
+    shutil.rmtree(destination / summary.name, ignore_errors=True)
+    with publishing(destination / summary.name) as folder:
+        shutil.copytree(summary.path, folder, dirs_exist_ok=True)

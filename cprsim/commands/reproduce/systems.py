@@ -55,11 +55,7 @@ from cprsim.job.records import (
 from cprsim.recovery import building_blocks as build
 from cprsim.recovery.system import JobProfile
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.recovery.systems.behind import (
-    checkfreq_steps,
-    increments_before_whole,
-    mean_fractions,
-)
+from cprsim.recovery.systems.behind import checkfreq_steps, increments_before_whole, mean_fractions
 from cprsim.recovery.systems.memory import save_fraction
 from cprsim.simulation.blocks import run_block
 from cprsim.simulation.draws import BlockDraws

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import nan
 from typing import Any
 
 from cprsim.errors import Place, ScenarioError, watch
-from cprsim.job.records import interval
+from cprsim.files import finite_or_none
+from cprsim.job.records import Estimate
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results import pipeline
@@ -204,17 +206,17 @@ def _body(experiment: Experiment, reference: str, failures: pipeline.FailureBloc
         strategy.policy.name: sample_of(columns_of(strategy, outcome), outcome.cluster.n_nodes)
         for strategy in outcome.strategies
     }
-    base, body = samples[reference], {}
+    base, body, unknown = samples[reference], {}, Estimate(nan)
     for name, sample in samples.items():
         less = {} if name == reference else difference_of(base, sample, one_curve=True)
         body[name] = {
             "n": len(sample.finished),
             "quantities": {
                 quantity: [
-                    *interval(strategy).values(),
-                    *(interval(less[quantity]).values() if quantity in less else 3 * [None]),
+                    *map(finite_or_none, estimate.triple),
+                    *map(finite_or_none, less.get(quantity, unknown).triple),
                 ]
-                for quantity, strategy in summary_of(sample).items()
+                for quantity, estimate in summary_of(sample).items()
             },
         }
     return body
