@@ -31,7 +31,6 @@ from cprsim.job.records import (
     ShardLoss,
     Storage,
     SubSaves,
-    Transfer,
 )  # fmt: skip
 from cprsim.recovery.paper import strategy
 from cprsim.results.pipeline import blocks_of
@@ -205,12 +204,11 @@ def job_of(
     n_trainers: int = 0,
     n_sync_ps: int = 0,
     in_step: bool = False,
-    save_h: float | Duration | Transfer = 0.0,
+    save_h: float | Duration | Storage = 0.0,
     background_h: float | None = None,
-    load_h: float | Duration | Transfer = 0.0,
+    load_h: float | Duration | Storage = 0.0,
     detect_h: float = 0.0,
     reschedule_h: float | Duration = 0.0,
-    storage: Storage | None = None,
 ) -> SimulatedJob:
     """A job under a strategy; trainers `in_step` and sync servers go on without each other."""
     roles = [
@@ -224,7 +222,6 @@ def job_of(
         load=_cost(load_h),
         detect=Constant(detect_h),
         reschedule=_cost(reschedule_h),
-        storage=storage,
     )
     cluster = Cluster(tuple(role for role in roles if role.n_nodes))
     policy = strategy(on_failure, on_failure, costs, cluster, interval_h, sub_saves=sub_saves)
@@ -232,7 +229,7 @@ def job_of(
     return SimulatedJob(useful_h, cluster, clock, scopes, policy)
 
 
-def _cost(cost: float | Duration | Transfer) -> Duration | Transfer:
+def _cost(cost: float | Duration | Storage) -> Duration | Storage:
     return Constant(cost) if isinstance(cost, int | float) else cost
 
 

@@ -19,7 +19,6 @@ from cprsim.failures.sources import (
     random_slots,
     repairs,
     replications_for,
-    slots_array,
     stream,
     trace_of,
 )
@@ -44,7 +43,7 @@ class JobClock:
         """Exact up to the accuracy of `expected_renewals`."""
         n_failures = _n_failures(self.lifetime, self.start, useful_h)
         mtbf_h = useful_h / n_failures if n_failures > 0 else inf
-        slots = slots_array(self.slots)
+        slots = np.asarray(self.slots, np.int64)
         return expected_of_random_slots(asked(cluster, of), slots, self.together, mtbf_h)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
@@ -57,7 +56,10 @@ class JobClock:
     ) -> Iterator[FailureTrace]:  # fmt: skip
         """A chunk up to each border; see `FailureSource`."""
         gaps, repairing = (stream(seed, block, f"failures/job{of}") for of in ("", "/repair"))
-        choosing, slots = stream(seed, block, "failures/job/slots"), slots_array(self.slots)
+        choosing, slots = (
+            stream(seed, block, "failures/job/slots"),
+            np.asarray(self.slots, np.int64),
+        )
         fresh = self.start is Start.FRESH
         first_gap = self.lifetime.sample if fresh else self.lifetime.sample_residual
         clocks = Clocks(self.lifetime, gaps, first_gap(gaps, n_replications))

@@ -15,7 +15,6 @@ from cprsim.failures.sources import (
     random_slots,
     repairs,
     replications_for,
-    slots_array,
     stream,
 )
 from cprsim.job.records import MAX_NODES, Clock, Cluster, Duration, ExpectedFailures, FailureTrace
@@ -61,7 +60,7 @@ class Injected:
         if self.at_h is not None:
             n = sum(at_h < self.useful_h for at_h in self.at_h)
         if self.slots_at is None:
-            slots, mtbf_h = slots_array(self.slots), useful_h / n if n > 0 else inf
+            slots, mtbf_h = np.asarray(self.slots, np.int64), useful_h / n if n > 0 else inf
             return expected_of_random_slots(asked(cluster, of), slots, self.together, mtbf_h)
         shards = set(asked(cluster, of))
         struck = [len(shards.intersection(slots)) for slots in self._slots_in_order[:n]]
@@ -88,7 +87,7 @@ class Injected:
         if in_order:
             struck = np.broadcast_to(np.concatenate(in_order), shape)
         else:
-            slots = slots_array(self.slots)
+            slots = np.asarray(self.slots, np.int64)
             struck = random_slots(slots, n_replications * n, self.together, choosing).reshape(shape)
         if self.at_h is None:
             at_h = np.sort(self.useful_h * rng.random((n_replications, n)), axis=1)

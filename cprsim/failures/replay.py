@@ -90,7 +90,9 @@ class Replay:
         begin_h = rng.random(n_replications) * self.outages.window_h
         if self.from_first:
             begin_h = np.zeros(n_replications)
-        place = self._places(stream(seed, block, "failures/trace/nodes"), n_replications)
+        # of each trace node in a random order, (n_replications, n_trace_nodes)
+        places = np.tile(np.arange(self.outages.n_nodes), (n_replications, 1))
+        place = stream(seed, block, "failures/trace/nodes").permuted(places, axis=1)
         failures, (changes_h, present) = self._failures(), presence(self.outages)
         row_h = np.repeat(failures.at_h, np.diff(failures.first_slot))
         for from_h, until_h in pairwise(chain([0.0], borders_h)):
@@ -145,11 +147,6 @@ class Replay:
         """Which outages are failures of a job, (n_outages,)."""
         begins = outages.in_window | self.from_first
         return np.asarray(begins & (outages.start_h < outages.window_h), dtype=bool)
-
-    def _places(self, rng: np.random.Generator, n_replications: int) -> Ints:
-        """Place of each trace node in a random order, (n_replications, n_trace_nodes)."""
-        places = np.tile(np.arange(self.outages.n_nodes), (n_replications, 1))
-        return rng.permuted(places, axis=1)
 
 
 def _hits(

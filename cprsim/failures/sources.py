@@ -16,7 +16,7 @@ keeps the requested replications.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from math import inf
 from typing import Protocol
@@ -189,11 +189,6 @@ def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Gen
                 some[is_used[row, some[:, nth]], nth] = last
                 is_used[row, some[:, nth]] = True
     return slots[place]
-
-
-def slots_array(slots: Sequence[int]) -> Ints:
-    """Slots as an array."""
-    return np.asarray(slots, dtype=np.int64)
 
 
 def expected_of(

@@ -193,11 +193,6 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
-    """A time that follows from bytes over the bandwidth that is free at the moment."""
-
-
-@dataclass(frozen=True, slots=True)
 class OverLink:
     """The state of a node over one link of this node, without other traffic."""
 
@@ -206,7 +201,10 @@ class OverLink:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Storage of checkpoints. Simultaneous saves and loads share its bandwidth evenly."""
+    """Storage of checkpoints. Simultaneous saves and loads share its bandwidth evenly.
+
+    As a cost it is a transfer, whose time follows from the bandwidth that is free at the moment.
+    """
 
     bandwidth_bytes_per_h: float
     server_bandwidth_bytes_per_h: Number = float("inf")  # of each server's own link
@@ -270,11 +268,11 @@ class Costs:
     (None: no background part); it is valid when its last part ends.
     """
 
-    save_stall: Duration | Transfer
-    load: Duration | Transfer
+    save_stall: Duration | Storage
+    load: Duration | Storage
     detect: Duration
     reschedule: Duration
-    save_background: Duration | Transfer | None = None
+    save_background: Duration | Storage | None = None
     storage: Storage | None = None
     reliability: Reliability = Reliability()
     warmup: Duration | None = None  # without progress, after a restart
@@ -293,15 +291,12 @@ class Costs:
         further_h += (n - 1.0) * self.reschedule.mean_h
         return further_h + (0.0 if restart is None else restart.mean_pause_h)
 
-    def mean_h(self, cost: Duration | Transfer | None, n_servers: int) -> float:
+    @staticmethod
+    def mean_h(cost: Duration | Storage | None, n_servers: int) -> float:
         """Expected hours of one of the costs if `n_servers` have it simultaneously."""
         if cost is None:
             return 0.0
-        if isinstance(cost, Transfer):
-            if self.storage is None:
-                raise ValueError("a transfer needs a storage")
-            return self.storage.transfer_h(n_servers)
-        return cost.mean_h
+        return cost.transfer_h(n_servers) if isinstance(cost, Storage) else cost.mean_h
 
 
 # --------------------------------------------------------------------------- recovery as data

@@ -48,10 +48,6 @@ class SyncSetting:
         """Samples of the whole job for one of this stand-in."""
         return job.n_threads * job.batch / (self.n_threads * self.batch)
 
-    def with_trainers(self, n_trainers: int) -> SyncSetting:
-        """The same with other trainers; the servers stay as they are."""
-        return replace(self, n_trainers=n_trainers)
-
     @property
     def name(self) -> str:
         """Algorithm and rate: ``fr-easgd-5``, ``fr-ma every 15 s``, ``shadow-easgd``."""

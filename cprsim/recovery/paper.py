@@ -55,8 +55,8 @@ from cprsim.job.records import (
     Decision,
     Duration,
     Holds,
+    Storage,
     SubSaves,
-    Transfer,
 )
 from cprsim.recovery.building_blocks import DETECT, LOAD, REMOTE, WAIT, row
 from cprsim.recovery.restarts import with_restarts
@@ -85,8 +85,7 @@ def strategy(
     roles = [role.name for role in cluster.roles if role.holds is Holds.SHARD]
     role = STATE if len(roles) > 1 else "".join(roles)
     stages = (DETECT, WAIT, Stage(StageKind.RESCHEDULE, costs.reschedule), LOAD)
-    load = costs.storage if isinstance(costs.load, Transfer) else costs.load
-    tiers: tuple[Tier, ...] = (Tier(REMOTE, Medium.REMOTE, Outside(), role, load=load),)
+    tiers: tuple[Tier, ...] = (Tier(REMOTE, Medium.REMOTE, Outside(), role, load=costs.load),)
     captures: tuple[Capture, ...] = ()
     if interval_h < inf:
         captures = (_capture(interval_h, sub_saves or UNDIVIDED, costs, len(cluster.slots(role))),)
@@ -143,10 +142,10 @@ def _partial(
 def _capture(interval_h: float, parts: SubSaves, costs: Costs, n_servers: int) -> Capture:
     """Saves at an interval, in parts; a transfer has the storage to itself."""
 
-    def part_of(cost: Duration | Transfer | None, extra_h: float = 0.0) -> Duration | None:
+    def part_of(cost: Duration | Storage | None, extra_h: float = 0.0) -> Duration | None:
         if cost is None:
             return None
-        if isinstance(cost, Transfer | Constant):
+        if isinstance(cost, Storage | Constant):
             return Constant(parts.cost_share * costs.mean_h(cost, n_servers) + extra_h)
         is_whole = (parts.cost_share, extra_h) == (1.0, 0.0)
         return cost if is_whole else PartOf(cost, parts.cost_share, extra_h)

@@ -17,7 +17,7 @@ from cprsim.errors import MissingKeyError, ParameterError
 from cprsim.job.distributions import Constant
 from cprsim.job.options import Option, OptionValues
 from cprsim.job.policy import Policy, Scope, StageKind
-from cprsim.job.records import Clock, Cluster, Costs, Duration, Transfer
+from cprsim.job.records import Clock, Cluster, Costs, Duration, Storage
 
 __all__ = ["Family", "JobProfile", "Option", "Provenance", "System", "noticed_after"]
 
@@ -74,9 +74,9 @@ class JobProfile:
         storage = self.costs.storage
         return None if storage is None else storage.bandwidth_bytes_per_h
 
-    def _at_full_bandwidth(self, cost: Duration | Transfer) -> Duration:
+    def _at_full_bandwidth(self, cost: Duration | Storage) -> Duration:
         """Return a cost as a duration; for a transfer, without other traffic over the storage."""
-        if isinstance(cost, Transfer):
+        if isinstance(cost, Storage):
             return Constant(self.costs.mean_h(cost, self.n_nodes))
         return cost
 

@@ -22,7 +22,6 @@ from cprsim.job.records import (
     EventLog,
     ShardLoss,
     Storage,
-    Transfer,
 )
 from cprsim.recovery.paper import at_costs
 from cprsim.rehearsal.calibration import RunCalibration
@@ -118,7 +117,7 @@ def costs_of_run(orders: Orders, calibration: RunCalibration, material: Material
     fixed = Constant(size / speeds.load_alone * slower / S_PER_H)
     return Costs(
         save_stall=Constant(calibration.stall_s / S_PER_H),
-        load=Transfer() if shares else fixed,
+        load=storage if shares else fixed,
         detect=Constant(speeds.detect_s / S_PER_H),
         reschedule=Constant((speeds.reschedule_s + calibration.activation_s) / S_PER_H),
         storage=storage if shares else None,

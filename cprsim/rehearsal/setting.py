@@ -8,7 +8,7 @@ from math import inf
 from cprsim.errors import ParameterError
 from cprsim.job.distributions import Constant
 from cprsim.job.policy import Policy
-from cprsim.job.records import S_PER_H, Clock, Cluster, Duration, Holds, Transfer
+from cprsim.job.records import S_PER_H, Clock, Cluster, Duration, Holds, Storage
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import Kill, Orders, Speeds, saves_due
 from cprsim.rehearsal.systems import can_rehearse, fetch_s, holders_of, saves_behind
@@ -162,14 +162,13 @@ def speeds_of(experiment: Experiment, material: Material) -> Speeds:
         )
     heartbeat_s = detect_s / HEARTBEATS
     stall_s = costs.mean_h(costs.save_stall, n) * S_PER_H
-    if not isinstance(costs.save_stall, Transfer):
+    if not isinstance(costs.save_stall, Storage):
         _seconds(costs.save_stall, "costs.save")
     load_together = inf
-    if isinstance(costs.load, Transfer):
-        assert costs.storage is not None, "the scenario sees to it that a transfer has a storage"
-        scale = size / costs.storage.shard_bytes / S_PER_H
-        load_together = costs.storage.bandwidth_bytes_per_h * scale
-        load_alone = costs.storage.server_bandwidth_bytes_per_h * scale
+    if isinstance(costs.load, Storage):
+        scale = size / costs.load.shard_bytes / S_PER_H
+        load_together = costs.load.bandwidth_bytes_per_h * scale
+        load_alone = costs.load.server_bandwidth_bytes_per_h * scale
     else:
         load_s = _seconds(costs.load, "costs.load")
         load_alone = size / load_s if load_s > 0 else inf

@@ -29,7 +29,6 @@ from cprsim.job.records import (
     Reliability,
     Role,
     Storage,
-    Transfer,
 )
 from cprsim.logs.formats import read_log
 from cprsim.recovery.paper import STRATEGIES
@@ -148,8 +147,8 @@ class Experiment:
         """The same job at the costs of an entry of `recovery`."""
         if entry.costs is None:
             return self
-        own_costs, scopes = _given_costs(entry.costs, self.scenario.cluster), self.scopes
-        costs = replace(self.costs, **own_costs)
+        storage, scopes = self.costs.storage, self.scopes
+        costs = replace(self.costs, **_given_costs(entry.costs, self.scenario.cluster, storage))
         if entry.costs.detect is not None:  # then no scope has a detection of its own
             scopes = (replace(scopes[0], detect=costs.detect), *scopes[1:])
         return replace(self, costs=costs, scopes=scopes)
@@ -184,7 +183,8 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     """
     scenario = loaded.scenario
     cluster = _cluster(scenario)
-    costs = Costs(**_given_costs(scenario.costs, scenario.cluster), storage=_storage(scenario))
+    storage = _storage(scenario)
+    costs = Costs(**_given_costs(scenario.costs, scenario.cluster, storage), storage=storage)
     try:
         failures, scopes, shares = _failures(loaded, cluster, costs.detect)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
@@ -232,13 +232,15 @@ def _storage(scenario: Scenario) -> Storage | None:
     return Storage(section.bandwidth_bytes_per_h, per_server, shard_bytes, uneven)
 
 
-def _given_costs(section: CostsSection | OwnCosts, cluster: ClusterSection) -> dict[str, Any]:
+def _given_costs(
+    section: CostsSection | OwnCosts, cluster: ClusterSection, storage: Storage | None
+) -> dict[str, Any]:
     """Arguments of the record of costs, for the keys that the section gives."""
 
-    def cost(spec: float | DurationSpec | MixSpec | OverLink | str) -> Duration | Transfer:
+    def cost(spec: float | DurationSpec | MixSpec | OverLink | str) -> Duration | Storage | None:
         if isinstance(spec, OverLink):
             return Constant((cluster.largest_bytes or 0.0) / cluster.links[spec.link])
-        return Transfer() if isinstance(spec, str) else duration_of(spec)
+        return storage if isinstance(spec, str) else duration_of(spec)
 
     times = {key: getattr(section, key) for key in ("load", "detect", "reschedule", "warmup")}
     costs: dict[str, Any] = {key: cost(spec) for key, spec in times.items() if spec is not None}

@@ -13,7 +13,7 @@ import numpy as np
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.clocks import JobClock
 from cprsim.failures.injected import Injected
-from cprsim.failures.sources import random_slots, slots_array, stream, trace_of
+from cprsim.failures.sources import random_slots, stream, trace_of
 from cprsim.job.records import (
     STOPPED_BEYOND,
     Clock,
@@ -22,7 +22,7 @@ from cprsim.job.records import (
     FailureTrace,
     Floats,
     Ints,
-    Transfer,
+    Storage,
 )
 from cprsim.logs.jobs.facts import LoggedJob, distinct_instants, failures_at_h
 from cprsim.recovery.paper import STRATEGIES, at_costs
@@ -136,7 +136,7 @@ def with_own_costs(
         load=listed["load"], warmup=experiment.costs.warmup and listed["warmup"],
     )  # fmt: skip
     save, stalls_h = costs.save_stall, facts.ledger.save_stalls_h
-    is_own = not isinstance(save, Transfer) and isclose(save.mean_h, facts.costs_h["save"])
+    is_own = not isinstance(save, Storage) and isclose(save.mean_h, facts.costs_h["save"])
     if is_own and len(stalls_h):
         n_saves, n_draws = len(stalls_h), len(draws)
         again_h = rng.choice(stalls_h, (n_saves, n_draws))
@@ -181,6 +181,6 @@ class EachItsOwn:
         mine = self.at_h[:n_replications]
         at_h = np.concatenate(mine)
         rng = stream(seed, block, "backtest/slots")
-        slot = random_slots(slots_array(self.expected_as.slots), len(at_h), 1, rng).ravel()
+        slot = random_slots(np.asarray(self.expected_as.slots, np.int64), len(at_h), 1, rng).ravel()
         number = np.repeat(np.arange(len(mine)), [len(failures_h) for failures_h in mine])
         yield trace_of(inf, len(mine), number, at_h, slot, np.zeros(len(at_h)))

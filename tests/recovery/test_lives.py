@@ -17,7 +17,7 @@ from cprsim.job.policy import (
     To,
     WhenBusy,
 )
-from cprsim.job.records import Clock, Holds, Role, Storage, SubSaves, Transfer
+from cprsim.job.records import Clock, Holds, Role, Storage, SubSaves
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from tests.in_step.settings import in_step
 from tests.recovery.lives import (
@@ -411,8 +411,8 @@ STRATEGIES = [
          job_of(PARTIAL, 2, useful_h=6, n_trainers=2, load_h=5, reschedule_h=1),
          "3 node 4, 3.5 node 5", reschedule=1.5, load=5, stale=[(3, slot, 2) for slot in range(4)]),
     life("each moves a share of the bytes, and choosing its rows costs extra",
-         job_of(PARTIAL, 2, SubSaves("mfu", 0.25, 0.125), useful_h=8, save_h=Transfer(),
-                storage=Storage(8.0, shard_bytes=1.0)), save=16 * (0.125 + 0.125)),
+         job_of(PARTIAL, 2, SubSaves("mfu", 0.25, 0.125), useful_h=8,
+                save_h=Storage(8.0, shard_bytes=1.0)), save=16 * (0.125 + 0.125)),
     life("each costs its share and the one that ends the interval counts",
          job_of(PARTIAL, 2, SubSaves("mfu", fraction=0.5), useful_h=4, save_h=0.5),
          save=1, saves=2,

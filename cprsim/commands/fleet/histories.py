@@ -15,7 +15,7 @@ from cprsim.failures.sources import stream
 from cprsim.files import Number
 from cprsim.job.legal import require_legal
 from cprsim.job.policy import Medium
-from cprsim.job.records import Floats, Ints, Transfer
+from cprsim.job.records import Floats, Ints, Storage
 from cprsim.results.money import SYSTEM, USEFUL, state_bytes_of, usage_of, with_system
 from cprsim.results.pipeline import blocks_of, outcome_of_one
 from cprsim.scenario.assemble import Experiment, assemble
@@ -178,7 +178,7 @@ def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSave
     """The saves whose bytes use the cluster's storage."""
     policy, storage = kind.policies[strategy], kind.costs.storage
     costs = kind.at_costs_of(kind.scenario.recovery[strategy]).costs
-    are_moved = Transfer() in (costs.save_stall, costs.save_background)
+    are_moved = any(isinstance(c, Storage) for c in (costs.save_stall, costs.save_background))
     if fleet.section.storage_bytes_per_h is None or storage is None or not are_moved:
         return ALL_ALONE
     remote = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}

@@ -8,14 +8,13 @@ interval covers the chance of failures and the unknown inputs. Predictions are k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import stats
 
 from cprsim.commands.calibrate.calibrating import predict
@@ -24,6 +23,7 @@ from cprsim.commands.reproduce.study import Summary, Work
 from cprsim.commands.reproduce.verdicts import Ours, Tested
 from cprsim.failures.sources import stream
 from cprsim.files import digest_of
+from cprsim.job.records import S_PER_H
 from cprsim.logs.jobs.ledger import ledgers
 from cprsim.logs.jobs.reading import read_logs
 from cprsim.pages.chart import Panel
@@ -39,34 +39,10 @@ SEED_OF_RUNS = 60
 CANNOT_TELL = 10.0  # points, or per cent of the median: wider intervals decide nothing
 WITHHELD = "withheld"
 P1_NODES = 112
-P5_STEP_S = 1.1338  # of the arm that is predicted
+P5_STEP_S, P6_STEP_S = 1.1338, 97.0  # of the arms that are predicted
+USEFUL = "useful_percent"  # of wall time
 # 21 March, 30 April, 5 % of three days after 28 April (published); "some hours" of maintenance
 NAMED_BLOOM_H = 7.3 + 18.0 + 3.6 + 3.0
-
-
-def minutes(rows: pd.DataFrame) -> pd.Series[float]:
-    """Wall clock."""
-    return 60.0 * rows["wall_h"]
-
-
-def lost_steps(rows: pd.DataFrame) -> pd.Series[float]:
-    """Steps of P5 that are made again."""
-    return rows["lost_h"] * 3600.0 / P5_STEP_S
-
-
-def hours(rows: pd.DataFrame) -> pd.Series[float]:
-    """Wall clock."""
-    return rows["wall_h"]
-
-
-def share(rows: pd.DataFrame) -> pd.Series[float]:
-    """Useful time in wall time, in per cent."""
-    return 100.0 * rows["useful_h"] / rows["wall_h"]
-
-
-def steps_of(step_s: float) -> Callable[[pd.DataFrame], pd.Series[float]]:
-    """Steps in useful hours."""
-    return lambda rows: rows["useful_h"] * 3600.0 / step_s
 
 
 @dataclass(frozen=True)
@@ -74,28 +50,29 @@ class Run:
     """A published run: its scenario, the predicted quantity, and the strategy."""
 
     file: str
-    of: Callable[[pd.DataFrame], pd.Series[float]]
+    column: str  # of a replication's row
     unit: str
+    scale: float = 1.0  # from the column to the unit
     strategy: str = "full"
     over: str = ""  # another strategy, whose wall clock this one's is divided by
     named_h: float = 0.0  # standstills that are named one by one, beyond what is simulated
 
 
 RUNS = {
-    "P2": Run("p2-ezpz-debug.yaml", minutes, "min"),
-    "P3": Run("p3-ezpz-2b.yaml", minutes, "min"),
-    "P4": Run("p4-ezpz-20b.yaml", minutes, "min"),
-    "P5": Run("p5-ray.yaml", minutes, "min"),
-    "P5 jit": Run("p5-ray.yaml", minutes, "min", "jit"),
-    "P5 jit, steps": Run("p5-ray.yaml", lost_steps, "steps", "jit"),
-    "P6": Run("p6-glm.yaml", steps_of(97.0), "steps"),
-    "P6 windows": Run("p6-glm.yaml", hours, "h"),
-    "P7": Run("p7-bloom.yaml", hours, "h", named_h=NAMED_BLOOM_H),
-    "P8": Run("p8-opt.yaml", share, "%"),
-    "P9": Run("p9-llama3.yaml", share, "%"),
-    "P10": Run("p10-byterobust.yaml", share, "%"),
-    "P11": Run("p11-ft-hsdp.yaml", share, "%", "hsdp"),
-    "P12": Run("p12-torchpass.yaml", minutes, "times", over="migration"),
+    "P2": Run("p2-ezpz-debug.yaml", "wall_h", "min", 60.0),
+    "P3": Run("p3-ezpz-2b.yaml", "wall_h", "min", 60.0),
+    "P4": Run("p4-ezpz-20b.yaml", "wall_h", "min", 60.0),
+    "P5": Run("p5-ray.yaml", "wall_h", "min", 60.0),
+    "P5 jit": Run("p5-ray.yaml", "wall_h", "min", 60.0, "jit"),
+    "P5 jit, steps": Run("p5-ray.yaml", "lost_h", "steps", S_PER_H / P5_STEP_S, "jit"),
+    "P6": Run("p6-glm.yaml", "useful_h", "steps", S_PER_H / P6_STEP_S),
+    "P6 windows": Run("p6-glm.yaml", "wall_h", "h"),
+    "P7": Run("p7-bloom.yaml", "wall_h", "h", named_h=NAMED_BLOOM_H),
+    "P8": Run("p8-opt.yaml", USEFUL, "%"),
+    "P9": Run("p9-llama3.yaml", USEFUL, "%"),
+    "P10": Run("p10-byterobust.yaml", USEFUL, "%"),
+    "P11": Run("p11-ft-hsdp.yaml", USEFUL, "%", strategy="hsdp"),
+    "P12": Run("p12-torchpass.yaml", "wall_h", "times", over="migration"),
 }  # by the beginning of a case's name; the longest that fits
 
 
@@ -178,13 +155,14 @@ def outcomes(loaded: LoadedScenario, run: Run, n_draws: int) -> dict[str, Any]:
         varied = loaded.varied({**changes, **seeds}, loaded.place)
         rows = replication_rows(simulate(assemble(varied), keep_losses=False))
         rows["wall_h"] += run.named_h
+        rows[USEFUL] = 100.0 * rows["useful_h"] / rows["wall_h"]
         of = dict(iter(rows.groupby("strategy")))
         mine = of[run.strategy]
-        value = run.of(mine).to_numpy()
+        value = run.scale * mine[run.column].to_numpy()
         if run.over:
-            value = mine["wall_h"].to_numpy() / of[run.over]["wall_h"].to_numpy()
+            value = value / of[run.over][run.column].to_numpy()
         found.append(value.tolist())
-        shares += share(mine).tolist()
+        shares += mine[USEFUL].tolist()
     inputs = {key: [str(one[key]) for one in draws] for key in draws[0]}
     return {"outcomes": found, "shares": shares, "inputs": inputs}
 

@@ -127,7 +127,8 @@ def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
     start = warm_start(stand_in, section.stand_in.warm_start_fraction)
     runs = []
     for name, n in QUALITY_CASES:
-        small = setting_of(work, name).with_trainers(n).stand_in(threads, stand_in.plan.batch)
+        setting = replace(setting_of(work, name), n_trainers=n)
+        small = setting.stand_in(threads, stand_in.plan.batch)
         quality, n_syncs = train_in_step(Team(stand_in, small, start))
         runs.append(
             {

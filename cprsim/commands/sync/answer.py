@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf, isinf, nan
 from typing import Any
 
@@ -139,7 +140,7 @@ def _chart(curves: Sequence[Curve], name: str) -> Chart:
         n = floats(point.setting.n_trainers for point in curve)
         fine = np.linspace(1, max(n), N_ON_LINE)
         numbers = np.unique(fine.round().astype(int))
-        model = [load_model(setting.with_trainers(int(x))) for x in numbers]
+        model = [load_model(replace(setting, n_trainers=int(x))) for x in numbers]
         for panel, height in ((speed, _thousands), (gap, _gap)):
             line = np.interp(fine, numbers, [height(point) for point in model])
             points = floats(height(point.simulated) for point in curve)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -60,7 +60,7 @@ class SpeedPoint:
 
 def speed_at(setting: SyncSetting, n_trainers: int, seed: int = 1) -> SpeedPoint:
     """The same means with another number of trainers."""
-    setting = setting.with_trainers(n_trainers)
+    setting = replace(setting, n_trainers=n_trainers)
     return SpeedPoint(setting, throughput(setting, seed), load_model(setting))
 
 
