@@ -339,10 +339,7 @@ class Policy:
 
     def tier(self, name: str) -> Tier:
         """Raises KeyError where the policy has none of that name."""
-        for tier in self.tiers:
-            if tier.name == name:
-                return tier
-        raise KeyError(name)
+        return {tier.name: tier for tier in self.tiers}[name]
 
     def followed_by(self, capture: Capture) -> Capture | None:
         """Return the capture whose commits this one copies on; None if it copies the state."""

@@ -274,10 +274,9 @@ def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> pd.DataFrame
 
 def more_than(baseline: str, rows: pd.DataFrame, n_nodes: int) -> dict[str, Estimate]:
     """Overhead of others less that of one strategy, paired by replication, of those that finish."""
-    compared = differences(rows, n_nodes, baseline)
-    overheads = compared[(compared["quantity"] == "overhead_fraction") & compared["mean"].notna()]
-    of_each = overheads.drop(columns="quantity").itertuples(index=False)
-    return {name: Estimate(*of) for name, *of in of_each}
+    compared = spreads(differences(rows, n_nodes, baseline))
+    overheads = {name: estimates[OVERHEAD] for name, estimates in compared.items()}
+    return {name: more for name, more in overheads.items() if not isnan(more.mean)}
 
 
 def _frame(estimates: Mapping[str, Mapping[str, Estimate]]) -> pd.DataFrame:

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from cprsim.job.records import Estimate
 from cprsim.results.decisive import SpareNeed
-from cprsim.results.metrics import OVERHEAD, spreads, summarise_rows
+from cprsim.results.metrics import OVERHEAD, spreads, summarise
 from cprsim.results.pipeline import simulate
-from cprsim.results.rows import replication_rows
 from cprsim.scenario.assemble import Experiment
 
 WAITS_FROM = 0.1  # of an overhead: from there on waits are shown
@@ -50,7 +49,7 @@ def with_spares(experiment: Experiment) -> WithSpares:
     def simulated(names: Sequence[str], n_spares: int) -> Mapping[str, Waits]:
         of_names = tuple(policies[name] for name in names)
         at = replace(few, cluster=replace(cluster, n_spares=n_spares), policies=of_names)
-        summary = spreads(summarise_rows(replication_rows(simulate(at)), cluster.n_nodes))
+        summary = spreads(summarise(simulate(at)))
         return {name: waits_of(summary[name]) for name in names}
 
     return simulated

@@ -107,8 +107,6 @@ def ten_thousandths(loss: float, half_width: float) -> str:
 
 def _fixed(value: float, decimals: int) -> str:
     """Format a number with `decimals`, without a sign if all its digits are zero."""
-    if isnan(value):
-        return NO_NUMBER
     text = f"{value:,.{decimals}f}"
     return text if text.strip("-0.,") else text.removeprefix("-")
 

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from cprsim.errors import ParameterError
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons, Shocks
+from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons
 from cprsim.failures.sources import Start
 from cprsim.job.distributions import Weibull
 from cprsim.logs.fit.correlated_fit import fit_correlated, fit_frailty
@@ -19,7 +19,6 @@ from cprsim.logs.fit.observation import concentration, dispersion, failure_group
 from tests.fitting.logs import log_drawn, outages
 
 SPREADS = [Alike(), GammaFrailty(2.5), Lemons(0.1, 4.0), Lemons(0.2, 3.0, GammaFrailty(20.0))]
-SHOCKS = Shocks(0.02, (2, 5), (0.75, 0.25), 40)
 
 
 # ---------------------------------------------------------------------------------- frailty
@@ -69,17 +68,6 @@ def test_equal_nodes_are_not_told_apart() -> None:
 def test_lemons_out_of_range_are_refused(share: float) -> None:
     with pytest.raises(ParameterError, match="share of lemons"):
         Lemons(share, 3.0)
-
-
-# ----------------------------------------------------------------------------------- source
-
-
-def test_shocks_strike_the_jobs_part_of_the_cluster() -> None:
-    events, nodes = SHOCKS.striking(10)
-    # one of two: 1 - C(30, 2) / C(40, 2); one of five: 1 - C(30, 5) / C(40, 5)
-    by_hand = 0.75 * (1 - 435 / 780) + 0.25 * (1 - 142_506 / 658_008)
-    assert events == pytest.approx(0.02 * by_hand)
-    assert nodes == pytest.approx(0.02 * (0.75 * 2 + 0.25 * 5) * 10 / 40)
 
 
 # ------------------------------------------------------------------------------- statistics

@@ -11,7 +11,7 @@ from cprsim.errors import ResultError
 from cprsim.job.policy import RELOAD, ROLL_BACK
 from cprsim.pages.money import cheapest, money_table
 from cprsim.results.money import Billed, JobPrices, JobUse, bills_of, cheapest_of, prices_in, summed
-from cprsim.scenario.prices import Bill, Money, Prices, mean_node_hour
+from cprsim.scenario.prices import Bill, Money, Prices
 from tests.making import paper_policy, small_scenario
 
 PRICES = Prices(
@@ -40,11 +40,6 @@ def test_the_bill_of_a_job_follows_from_its_hours_and_bytes() -> None:
     assert cents["energy"] == round(100 * 38 * 42.011 * 0.7 * 0.12)
     assert cents["accuracy"] == 0
     assert JOB.billed(STALE, CPR).job.cents["accuracy"] == 6000  # 0.0002 at 30 USD per 0.0001
-
-
-def test_the_mean_price_of_a_node_hour_is_that_of_its_roles() -> None:
-    mean = mean_node_hour(PRICES, {"trainer": 8, "emb_ps": 4})
-    assert mean == pytest.approx((8 * 2.50 + 4 * 0.81) / 12)
 
 
 @pytest.mark.parametrize(("price", "first"), [(0, "cpr"), (1000, "full")])
