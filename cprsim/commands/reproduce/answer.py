@@ -128,7 +128,13 @@ def _document(result: Summary) -> Document:
         title=result.title,
         question=result.question,
         answer=[_tally(result.rows)],
-        table=_comparisons(result.rows) if result.rows else None,
+        table=Table(
+            f"Quantities, with 95 % intervals where ours has noise. {HOW_KNOWN}.",
+            word_columns(*STUDY_COLUMNS),
+            [[cell or NO_NUMBER for cell in _cells(row)] for row in result.rows],
+        )
+        if result.rows
+        else None,
         remarks=[*_misses(result.rows), *result.notes],
         sections=[
             *(Section(chart.title, _chart_blocks(chart)) for chart in result.charts),
@@ -220,14 +226,6 @@ def _counts(result: Summary) -> list[str]:
     """How many comparisons came to each finding."""
     findings = Counter(row.verdict.finding for row in result.rows)
     return [str(findings[finding] or "") for finding in FINDINGS]
-
-
-def _comparisons(rows: Sequence[Claim]) -> Table:
-    return Table(
-        f"Quantities, with 95 % intervals where ours has noise. {HOW_KNOWN}.",
-        word_columns(*STUDY_COLUMNS),
-        [[cell or NO_NUMBER for cell in _cells(row)] for row in rows],
-    )
 
 
 def _cells(row: Claim) -> tuple[str, ...]:

@@ -41,7 +41,8 @@ def failure_analysis(work: Work) -> Summary:
     """Draw jobs, take their times to failure, and fit."""
     n_jobs, n_draws = work.pick(1000, 4000, 17_000), work.pick(3, 6, 12)
     draws = work.per_seed(partial(_times, work, n_jobs), n_draws)
-    mtbf_h = {n_nodes: _mtbf_h(_job_of(work, n_nodes)) for n_nodes in NODES_OF_JOBS}
+    jobs = {n_nodes: _job_of(work, n_nodes) for n_nodes in NODES_OF_JOBS}
+    mtbf_h = {n: job.failures.expected(job.cluster, job.useful_h).mtbf_h for n, job in jobs.items()}
     useful_h = assemble(work.scenario(SCENARIO)).useful_h
 
     def joined(hours: Iterable[Sequence[float]]) -> Lifetimes:
@@ -144,10 +145,6 @@ def _times(work: Work, n_jobs: int, seed: int) -> dict[str, list[float]]:
             np.minimum.at(first_h, jobs.start + trace.replication, trace.at_h)
         hours[str(n_nodes)] = first_h.tolist()
     return hours
-
-
-def _mtbf_h(experiment: Experiment) -> float:
-    return experiment.failures.expected(experiment.cluster, experiment.useful_h).mtbf_h
 
 
 def _gaps(work: Work, name: str) -> Lifetimes:
