@@ -500,11 +500,6 @@ class EventLog:
     progress_h: Floats  # (n_events,) useful work that the job's state contains, after the event
     slot: Ints  # (n_events,) the slot concerned, -1 where none is
 
-    def of(self, replication: int) -> EventLog:
-        """The events of one replication."""
-        mine = self.replication == replication
-        return EventLog(*(getattr(self, column.name)[mine] for column in fields(self)))
-
 
 @dataclass(frozen=True, slots=True)
 class CostBreakdown:
