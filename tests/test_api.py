@@ -179,9 +179,9 @@ def test_a_run_is_what_the_command_makes(scenario: Path, tmp_path: Path) -> None
 def test_figures_are_found_by_name() -> None:
     made = cprsim.run(small_scenario())
     assert list(made.figures) == ["overhead", "percentiles", "timeline"]
-    assert made.figure("timeline")._repr_png_()[:4] == b"\x89PNG"  # type: ignore[attr-defined]
+    assert made.plot("timeline")._repr_png_()[:4] == b"\x89PNG"  # type: ignore[attr-defined]
     with pytest.raises(ParameterError, match="there are: overhead, percentiles, timeline"):
-        made.figure("overheads")
+        made.plot("overheads")
 
 
 def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:

@@ -9,6 +9,10 @@ from types import SimpleNamespace
 import matplotlib
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 import cprsim
 from cprsim.commands.run.timeline import (
@@ -21,7 +25,9 @@ from cprsim.commands.run.timeline import (
     visible,
 )
 from cprsim.job.policy import RELOAD, ROLL_BACK
-from cprsim.pages.axes import axis_top
+from cprsim.pages.axes import axis_top, log_scale
+from cprsim.pages.chart import Chart, Panel, Series
+from cprsim.pages.draw_chart import chart_figure
 from cprsim.pages.save import bytes_of, save_figure
 from tests.making import paper_policy, small_scenario
 
@@ -137,7 +143,43 @@ def test_a_bar_that_dwarfs_the_others_is_cut():
 )
 def test_what_never_finished_and_what_costs_nothing_is_drawn(mtbf, text):
     run = cprsim.run(small_scenario("none", mtbf=mtbf, replications=2))
-    assert text in texts(run.figure("overhead"))
+    assert text in texts(run.plot("overhead"))
+
+
+@pytest.mark.parametrize("n_panels", [1, 2, 4])
+@pytest.mark.parametrize("names", [("x",), ("a name", "another that is long", "\u2264 5 %")])
+def test_legends_stand_below_the_axes_where_no_mark_is_taken_for_data(n_panels, names):
+    panels = [
+        Panel("", "x", "y", tuple(
+            Series(f"{kind} {part}{n % 2}", names, (1.0,) * len(names), kind=kind)
+            for kind, part in (("stack", "a"), ("stack", "b"), ("points", "c"), ("paper", "d"))
+        ))
+        for n in range(n_panels)
+    ]  # fmt: skip
+    figure = chart_figure(Chart("title", "caption", tuple(panels)))
+    FigureCanvasAgg(figure).draw()
+    legends = figure.legends or [axes.get_legend() for axes in figure.axes]
+    assert len(legends) == (1 if n_panels == 1 else n_panels)
+    for legend in legends:
+        box = legend.get_window_extent()
+        assert box.y0 >= figure.bbox.y0
+        for axes in figure.axes:
+            assert not box.overlaps(axes.get_window_extent())
+            assert not any(
+                box.overlaps(tick.get_window_extent()) for tick in axes.get_xticklabels()
+            )
+
+
+@given(st.floats(-9, 9), st.floats(0.02, 15))
+def test_a_logarithmic_axis_has_three_to_eight_ticks_with_plain_numbers(low, decades):
+    axes = Figure().subplots()
+    axes.set_xlim(10**low, 10 ** (low + decades))
+    log_scale(axes, "x")
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    inside = [tick for tick in axes.get_xticks() if 10**low <= tick <= 10 ** (low + decades)]
+    assert 2 <= len(inside) == len(labels) <= 9
+    assert len({*labels}) == len(labels)
+    assert not any("e" in label for label in labels)
 
 
 def test_the_timeline_explains_all_that_it_shows():

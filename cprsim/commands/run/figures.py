@@ -35,23 +35,26 @@ if TYPE_CHECKING:
     from cprsim.results.run import Result
 
 ROW_IN, BAR_WIDTH, NAME_WIDTH = 0.3, 0.62, 44  # of a bar; characters of a line of its name
+ERRORS = "error bars: 95 % interval of the mean"
 READ_AT = 95  # the percentile by which the scale of all is chosen
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The bar of a strategy or system: its name, its label, and its quantities."""
+    """The bar of a strategy or system: its name, its label, its quantities, its error bar."""
 
     name: str
     total: str
     spreads: Mapping[str, Estimate]
+    half_width: float  # of the error bar
 
 
 def overhead_figure(result: Result) -> Figure:
     """A bar per strategy, in the order of the scenario."""
     return bars_figure(result, result.name, "strategy", [
         Bar(f"{policy.name}, {saves(policy, result.useful_h)}", _total(policy, result),
-            result.spreads()[policy.name])
+            result.spreads()[policy.name],
+            result.spreads()[policy.name]["overhead_fraction"].half_width)
         for policy in result.policies
     ])  # fmt: skip
 
@@ -68,8 +71,10 @@ def _total(policy: Policy, result: Result) -> str:
     return f"{percent(overhead)}, {result.price.amount(spreads['overhead_node_h'].mean)}"
 
 
-def bars_figure(result: Result, name: str, of: str, bars: Sequence[Bar], about: str = "") -> Figure:
-    """Stacked bars of mean overhead in percent of useful time, with 95 % intervals of the totals.
+def bars_figure(
+    result: Result, name: str, of: str, bars: Sequence[Bar], about: str = "", errors: str = ERRORS
+) -> Figure:
+    """Stacked bars of mean overhead in percent of useful time, with 95 % intervals.
 
     Those with replications that did not finish have no bar.
     """
@@ -79,21 +84,22 @@ def bars_figure(result: Result, name: str, of: str, bars: Sequence[Bar], about: 
         for part in stacked(result.parts)
         if any(bar.spreads[part].mean > 0 for bar in finishing)
     ]
-    totals = [bar.spreads["overhead_fraction"] for bar in finishing]
-    edge = axis_top([max(total.high, total.mean) for total in totals])
+    edge = axis_top(
+        [bar.spreads["overhead_fraction"].mean + np.nan_to_num(bar.half_width) for bar in finishing]
+    )
     with style():
         figure = Figure(figsize=(8.0, 1.9 + ROW_IN * len(bars)), layout="constrained")
         axes = figure.add_subplot()
         for y, bar in enumerate(bars):
-            left, half = 0.0, bar.spreads["overhead_fraction"].half_width
+            left = 0.0
             for part in parts if bar in finishing else ():
                 width = float(
                     np.nan_to_num(bar.spreads[part].mean)
                 )  # NaN: a part that only others have
                 axes.barh(y, width, BAR_WIDTH, left, **look_of(part))
                 left += width
-            if half > 0 and left < edge:
-                axes.errorbar(left, y, xerr=half, color=INK, capsize=3, lw=1.1)
+            if bar.half_width > 0 and 0 < left < edge:
+                axes.errorbar(left, y, xerr=bar.half_width, color=INK, capsize=3, lw=1.1)
             total = f" {bar.total}{' →' if left > edge else ''}"
             axes.text(1, y, total, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
         axes.set_xlim(0, edge)
@@ -108,7 +114,7 @@ def bars_figure(result: Result, name: str, of: str, bars: Sequence[Bar], about: 
         n = count(max(bar.spreads[FINISHED].n for bar in bars), "replication")
         caption = (
             f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes{about}; mean of "
-            f"{n}; error bars: 95 % interval of the mean"
+            f"{n}; {errors}"
         )
         title_figure(figure, f"Overhead by {of}: {name}", caption)
     return figure
