@@ -45,6 +45,8 @@ def test_the_public_names_are_there() -> None:  # which they are, the golden `nu
     assert all(getattr(cprsim, name) for name in cprsim.__all__)
     with pytest.raises(AttributeError, match="no attribute 'predict'"):
         _ = cprsim.predict  # type: ignore[attr-defined]
+    without = [name for name in NAMES if "--page" not in call(name, "--help").output]
+    assert without == ["report"]  # whose '--out' is the page
 
 
 @pytest.mark.parametrize("name", COMMAND_NAMES)

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import cprsim
@@ -26,8 +25,6 @@ from cprsim.commands.run.timeline import (
 )
 from cprsim.job.policy import RELOAD, ROLL_BACK
 from cprsim.pages.axes import axis_top, log_scale
-from cprsim.pages.chart import Chart, Panel, Series
-from cprsim.pages.draw_chart import chart_figure
 from cprsim.pages.save import bytes_of, save_figure
 from tests.making import paper_policy, small_scenario
 
@@ -146,39 +143,14 @@ def test_what_never_finished_and_what_costs_nothing_is_drawn(mtbf, text):
     assert text in texts(run.plot("overhead"))
 
 
-@pytest.mark.parametrize("n_panels", [1, 2, 4])
-@pytest.mark.parametrize("names", [("x",), ("a name", "another that is long", "\u2264 5 %")])
-def test_legends_stand_below_the_axes_where_no_mark_is_taken_for_data(n_panels, names):
-    panels = [
-        Panel("", "x", "y", tuple(
-            Series(f"{kind} {part}{n % 2}", names, (1.0,) * len(names), kind=kind)
-            for kind, part in (("stack", "a"), ("stack", "b"), ("points", "c"), ("paper", "d"))
-        ))
-        for n in range(n_panels)
-    ]  # fmt: skip
-    figure = chart_figure(Chart("title", "caption", tuple(panels)))
-    FigureCanvasAgg(figure).draw()
-    legends = figure.legends or [axes.get_legend() for axes in figure.axes]
-    assert len(legends) == (1 if n_panels == 1 else n_panels)
-    for legend in legends:
-        box = legend.get_window_extent()
-        assert box.y0 >= figure.bbox.y0
-        for axes in figure.axes:
-            assert not box.overlaps(axes.get_window_extent())
-            assert not any(
-                box.overlaps(tick.get_window_extent()) for tick in axes.get_xticklabels()
-            )
-
-
 @given(st.floats(-9, 9), st.floats(0.02, 15))
-def test_a_logarithmic_axis_has_three_to_eight_ticks_with_plain_numbers(low, decades):
+def test_a_logarithmic_axis_has_several_ticks_with_plain_numbers(low, decades):
     axes = Figure().subplots()
     axes.set_xlim(10**low, 10 ** (low + decades))
     log_scale(axes, "x")
     labels = [label.get_text() for label in axes.get_xticklabels()]
     inside = [tick for tick in axes.get_xticks() if 10**low <= tick <= 10 ** (low + decades)]
-    assert 2 <= len(inside) == len(labels) <= 9
-    assert len({*labels}) == len(labels)
+    assert 2 <= len(inside) == len({*labels}) <= 9
     assert not any("e" in label for label in labels)
 
 
