@@ -61,9 +61,7 @@ SIGNS = {
 }  # fmt: skip
 RINGS = ("chosen", "lowest")  # around a point of a line, which stays visible
 DASHES_OF_BANDS = ((6, 3), (1, 1), (6, 2, 1, 2))
-RIGHT_OF_BAR = (
-    0.2  # how far right of a bar's middle a paper's value stands, in widths of a category
-)
+RIGHT_OF_BAR = 0.2  # from a bar's middle to a paper's value, in widths of a category
 
 
 def chart_figure(chart: Chart) -> Figure:
@@ -103,15 +101,13 @@ def _panel(axes: Axes, panel: Panel) -> None:
                 (SIGNS[mark] for mark in SIGNS if mark in series.label), SIGNS[PUBLISHED]
             )
             x = x + RIGHT_OF_BAR if names else x
-            inside = {"mfc": "none"} if series.label.startswith(RINGS) else {}
-            look = PAPER_STYLE | inside
+            look = PAPER_STYLE | ({"mfc": "none"} if series.label.startswith(RINGS) else {})
             axes.plot(x, series.y, label=series.label, marker=sign, ms=size, **look)
         else:
             number = labels.index(series.label)
             x = x + DODGE * (number - (len(labels) - 1) / 2) if names else x
-            line = line_of_many(number, len(labels))
             name = "_" if series.label in labelled else series.label
-            _series(axes, series, x, line, name, has_points=has_points)
+            _series(axes, series, x, line_of_many(number, len(labels)), name, has_points=has_points)
             labelled.add(series.label)
     for band, dashes in zip(panel.bands, cycle(DASHES_OF_BANDS), strict=False):
         _band(axes, band, dashes)

@@ -53,8 +53,7 @@ def _bars(result: FleetResult) -> Chart:
     )
     return Chart(
         f"Overhead and cost of each option: {result.name}",
-        f"{count(result.n_jobs, 'job')} in {result.window_h:g} h; all options have the same "
-        "failures.",
+        f"{count(result.n_jobs, 'job')} in {result.window_h:g} h; options share their failures.",
         (
             Panel("Overhead of the jobs", "option", OVERHEAD_LABEL, tuple(overheads)),
             Panel("Cost besides useful work", "option", unit, tuple(stacks)),

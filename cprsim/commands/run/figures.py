@@ -25,7 +25,7 @@ from cprsim.pages.axes import (
 )
 from cprsim.pages.chart import Chart, Panel, Series, floats
 from cprsim.pages.draw_chart import chart_figure
-from cprsim.results.metrics import FINISHED
+from cprsim.results.metrics import FINISHED, OVERHEAD
 from cprsim.results.words import count, hours, percent, saves
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class Bar:
 
 def overhead_figure(result: Result) -> Figure:
     """A bar per strategy, in the order of the scenario."""
+    spreads = result.spreads()
     return bars_figure(result, result.name, "strategy", [
         Bar(f"{policy.name}, {saves(policy, result.useful_h)}", _total(policy, result),
-            result.spreads()[policy.name],
-            result.spreads()[policy.name]["overhead_fraction"].half_width)
+            spreads[policy.name], spreads[policy.name][OVERHEAD].half_width)
         for policy in result.policies
     ])  # fmt: skip
 
@@ -62,7 +62,7 @@ def overhead_figure(result: Result) -> Figure:
 def _total(policy: Policy, result: Result) -> str:
     """The overhead in percent, or the finished share, and its cost where there is a price."""
     spreads = result.spreads()[policy.name]
-    overhead = spreads["overhead_fraction"].mean
+    overhead = spreads[OVERHEAD].mean
     if isnan(overhead):
         share = spreads[FINISHED].mean
         return f"only {percent(share)} finished" if share else "no replication finished"
@@ -84,9 +84,8 @@ def bars_figure(
         for part in stacked(result.parts)
         if any(bar.spreads[part].mean > 0 for bar in finishing)
     ]
-    edge = axis_top(
-        [bar.spreads["overhead_fraction"].mean + np.nan_to_num(bar.half_width) for bar in finishing]
-    )
+    ends = [bar.spreads[OVERHEAD].mean + np.nan_to_num(bar.half_width) for bar in finishing]
+    edge = axis_top(ends)
     with style():
         figure = Figure(figsize=(8.0, 1.9 + ROW_IN * len(bars)), layout="constrained")
         axes = figure.add_subplot()
@@ -98,7 +97,7 @@ def bars_figure(
                 )  # NaN: a part that only others have
                 axes.barh(y, width, BAR_WIDTH, left, **look_of(part))
                 left += width
-            if bar.half_width > 0 and 0 < left < edge:
+            if bar.half_width > 0 and left < edge:
                 axes.errorbar(left, y, xerr=bar.half_width, color=INK, capsize=3, lw=1.1)
             total = f" {bar.total}{' →' if left > edge else ''}"
             axes.text(1, y, total, transform=axes.get_yaxis_transform(), va="center", fontsize=8)

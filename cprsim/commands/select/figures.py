@@ -14,8 +14,8 @@ from cprsim.pages.chart import Band, Chart, Panel, Series, floats, merged
 from cprsim.pages.draw_chart import chart_figure
 from cprsim.results.words import count, hours
 
-ABOVE_FULL = 1.25  # times full recovery's overhead, where the axis ends
-BEYOND_LIMIT = 2.5  # times the limit, where the axis of the loss ends
+BEYOND_LIMIT = 4.0  # times the limit, where the axis of the loss ends
+ROOM = 1.25  # by this factor axes extend beyond the points, and beyond full recovery
 BELOW_ONE = 0.5  # where a job without saves stands on the logarithmic axis of saves
 
 
@@ -46,13 +46,22 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
         for label, level in levels.items()
         if not isnan(level.overhead.mean)
     ]
+    top = full * ROOM if full > 0 else inf
+    shown = [
+        (float(x), float(y))
+        for front in fronts
+        for x, y in zip(front.x, front.y, strict=True)
+        if 0 < float(x) <= BEYOND_LIMIT * limit.most and 0 < y <= top
+    ]
+    x, y = zip(*shown, strict=True) if shown else ((), ())
+    heights = [*y, *(band.low for band in bands if 0 < band.low <= top)]
+    left = min(x, default=0.0) / ROOM  # full recovery, which loses nothing, stands there
     bands.append(Band(f"limit ({limit.most:g})", limit.most, limit.most, "x"))
-    furthest = 1.05 * max((float(x) for front in fronts for x in front.x), default=1.0)
     panel = Panel(
         "", f"{limit.words}, {100 * limit.confidence:g} % upper bound", OVERHEAD_LABEL,
-        (*fronts, _chosen(selection, selection.chosen.held)), tuple(bands),
-        x_range=(0.0, min(furthest, BEYOND_LIMIT * limit.most) or furthest or 1.0),
-        y_range=(0.0, full * ABOVE_FULL) if full > 0 else None,
+        (*fronts, _chosen(selection, max(left, selection.chosen.held))), tuple(bands),
+        x_range=(left, BEYOND_LIMIT * limit.most) if shown else None, x_log=bool(shown),
+        y_range=(min(heights) / ROOM, max(heights) * ROOM) if shown else None, y_log=bool(shown),
     )  # fmt: skip
     title = f"Overhead over {limit.words}, by strategy and interval: {name}"
     return Chart(title, f"{caption}; a point per interval", (panel,))
@@ -61,7 +70,7 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
 def _over_saves(selection: Selection, name: str, caption: str) -> Chart:
     """Full recovery and every recovery system a line."""
     full = selection.full.overhead.mean
-    most = 2 * full * ABOVE_FULL if full > 0 else inf
+    most = 2 * full * ROOM if full > 0 else inf
     every = [_place(candidate) for front in selection.front.values() for candidate in front]
     lines = []
     for strategy in dict.fromkeys([*selection.front, *selection.best]):

@@ -273,8 +273,8 @@ def _label_cells(axes: Axes, grid: pd.DataFrame, on: list[AxisColumn]) -> None:
     if all(n <= most for n, most in zip(reversed(grid.shape), MOST_VALUES, strict=True)):
         for (y, x), value in np.ndenumerate(grid.to_numpy(float)):
             if not np.isnan(value):
-                text = plain_number(value)
-                axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=8)
+                place: Any = {"ha": "center", "va": "center", "fontsize": 8}
+                axes.text(x + 0.5, y + 0.5, plain_number(value), **place)
 
 
 def _height_of(column: str, result: SweepResult) -> Height:

@@ -14,8 +14,7 @@ def systems_figure(comparison: Comparison) -> Figure:
     for one in comparison.ranked_systems:
         overhead, more = one.percent.partition(" ±")[0], one.more
         words = f", {'+' if more.mean >= 0 else ''}{in_percent(more)}" if more else ""
-        half_width = more.half_width if more else 0.0
-        bars.append(Bar(one.label, f"{overhead}{words}", one.summary, half_width))
+        bars.append(Bar(one.label, overhead + words, one.summary, more.half_width if more else 0.0))
     about = f"; {comparison.intervals}"
     errors = f"second number, error bar: difference to {comparison.best}, paired, 95 % interval"
     return bars_figure(comparison.result, comparison.name, "system", bars, about, errors)
