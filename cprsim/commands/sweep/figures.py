@@ -106,8 +106,8 @@ def curves(
             lines = {value_text(v, second): mine[mine[second.column] == v] for v in chosen}
             panels.append(_panel(name, along, rows, lines, height))
         left = [name for name in by_strategy if name not in panelled]
-        left += [f"{axis_words(second)} {value_text(v, second)}" for v in values if v not in chosen]
-        about = [f"a curve for each {axis_words(second)}", caption]
+        which = f"{len(chosen)} of {len(values)} values" if chosen != values else "each value"
+        about = [f"a curve for {which} of {axis_words(second)}", caption]
         about += [f"not shown: {', '.join(left)}"] if left else []
     title = f"{height.title} over {axis_words(along)}: {result.name}"
     return Chart(title, "; ".join(about), tuple(panels))
@@ -248,16 +248,16 @@ def heat_map(
                 for name, colour in zip(winners, colours, strict=True)
             ]
             figure.legend(handles=handles, loc="outside lower left", ncols=3)
-            title, about = "The cheapest", f"in each cell: its {shown.label}"
+            title, about = "The cheapest", f"; in each cell: its {shown.label}"
         else:
             norm = LogNorm() if is_wide(values.dropna().to_numpy()) else None
             drawn = axes.pcolormesh(grid.to_numpy(np.float64), cmap=PALE, norm=norm, **cells)
             scale = figure.colorbar(drawn, label=shown.label).ax
             if norm is not None:
                 log_scale(scale, "y")
-            title, about = f"{shown.title} of {one}", "blank: not all jobs finish"
+            title, about = f"{shown.title} of {one}", "; blank: not all jobs finish"
         _label_cells(axes, grid, on)
-        title_figure(figure, f"{title}: {result.name}", f"{caption}; {about}")
+        title_figure(figure, f"{title}: {result.name}", caption + about * bool(one or axes.texts))
     return figure
 
 
