@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import cycle
 from math import sqrt
@@ -204,7 +205,8 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
         axes.yaxis.set_major_formatter("{x:,.0f}")
     if panel.y_names:
         named = slice(None, None, -(-len(panel.y_names) // MOST_NAMES))
-        shown = [fold(name, 24) for name in panel.y_names[named]]
+        # of a long name, such as a UUID, what tells it apart: both ends
+        shown = [re.sub(r"^(.{9}).{3,}(.{9})$", r"\1…\2", name) for name in panel.y_names[named]]
         axes.set_yticks(range(len(panel.y_names))[named], shown, fontsize=8)
         axes.set_ylim(len(panel.y_names) - 0.5, -0.5)
     if names:

@@ -53,9 +53,8 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
         for x, y in zip(front.x, front.y, strict=True)
         if 0 < float(x) <= BEYOND_LIMIT * limit.most and 0 < y <= top
     ]
-    x, y = zip(*shown, strict=True) if shown else ((), ())
-    heights = [*y, *(band.low for band in bands if 0 < band.low <= top)]
-    left = min(x, default=0.0) / ROOM  # full recovery, which loses nothing, stands there
+    heights = [*(y for _, y in shown), *(band.low for band in bands if 0 < band.low <= top)]
+    left = min((x for x, _ in shown), default=0.0) / ROOM  # there stands what loses nothing
     bands.append(Band(f"limit ({limit.most:g})", limit.most, limit.most, "x"))
     panel = Panel(
         "", f"{limit.words}, {100 * limit.confidence:g} % upper bound", OVERHEAD_LABEL,

@@ -273,8 +273,7 @@ def _label_cells(axes: Axes, grid: pd.DataFrame, on: list[AxisColumn]) -> None:
     if all(n <= most for n, most in zip(reversed(grid.shape), MOST_VALUES, strict=True)):
         for (y, x), value in np.ndenumerate(grid.to_numpy(float)):
             if not np.isnan(value):
-                place: Any = {"ha": "center", "va": "center", "fontsize": 8}
-                axes.text(x + 0.5, y + 0.5, plain_number(value), **place)
+                axes.text(x + 0.5, y + 0.5, plain_number(value), ha="center", va="center", size=8)
 
 
 def _height_of(column: str, result: SweepResult) -> Height:
