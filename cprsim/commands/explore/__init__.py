@@ -29,10 +29,8 @@ def explore(
 
     Parameters
     ----------
-    scenario : Scenario, mapping, str or Path
-        See `cprsim.load`.
-    overrides : mapping or sequence of str, optional
-        Where the sliders are at first; today is the scenario without them.
+    scenario, overrides
+        See `cprsim.load`. The overrides are set at first; today is without them.
     port : int, default 0
         Of the page's address; 0: a free one.
 
@@ -43,10 +41,8 @@ def explore(
 
     Raises
     ------
-    ParameterError
-        Tornado is not installed, or the port is in use.
-    ScenarioError
-        The scenario is wrong: file, line, key and value.
+    CprsimError
+        The scenario is wrong, the port is in use, or Tornado is not installed.
     """
     try:
         from cprsim.commands.explore.server import serve
@@ -57,9 +53,9 @@ def explore(
     from cprsim.scenario.reading import read_text
 
     source, sets = source_of(scenario), assignments(overrides)
-    name = str(scenario if source.text is None and isinstance(scenario, str) else source.path)
-    if source.text is None:  # read once: today stays what it is
-        source = replace(source, text=read_text(source.path))
+    name = str(source.path)
+    if source.text is None:  # a file, which is read once: today stays what it is
+        name, source = str(scenario), replace(source, text=read_text(source.path))
     explored = Explored(Scenario(source), name)
     explored.loaded(sets)  # reports wrong input before all else
     return serve(explored, sets, port)

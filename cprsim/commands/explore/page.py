@@ -30,7 +30,6 @@ from cprsim.scenario.reading import MARKS_KEY, LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
 
 COARSE = 100  # replications while a slider moves
-NARROWEST_IN, WIDEST_IN, PIXELS_PER_IN = 4.0, 11.0, 96  # of the figure
 
 
 @dataclass(frozen=True)
@@ -80,28 +79,26 @@ class Explored:
             found = sliders_of(self.loaded(sets)) if values.keys() - sliders.keys() else {}
         for key in [key for key in values if key not in sliders]:
             sliders[key] = found.get(key, Slider(key, BY_HAND))._replace(group=BY_HAND, today=None)
-        return rendered(
-            "explorer.html", name=self.name, nonce=nonce, values=values, words=words_of_key,
-            sliders=list(sliders.values()),
-        )  # fmt: skip
+        more = {"name": self.name, "nonce": nonce, "values": values, "words": words_of_key}
+        return rendered("explorer.html", sliders=list(sliders.values()), **more)
 
     def shown(self, sets: Sequence[str], *, is_coarse: bool, pixels: int) -> dict[str, Any]:
         """The answer as the page shows it. Raises CprsimError."""
-        now: Result = self.answer(sets, is_coarse=is_coarse).holds.made
+        answer = self.answer(sets, is_coarse=is_coarse)  # its files are there as long as it is
+        now: Result = answer.holds.made
         today: Result | None = self.answer_today.holds.made if sets else None
-        width_in = min(max(pixels / PIXELS_PER_IN, NARROWEST_IN), WIDEST_IN)
+        width_in = min(max(pixels / 96, 4.0), 11.0)  # of the figure, by the pixels of CSS
         document, tables = main_of_run(now), money_section(now)
         if today is not None:
             table = costs_table(today)
             tables.append(replace(table, caption=f"Today: {table.caption}"))
-        html = rendered(
-            "explored.html", document=document, picture=overhead_picture(now, today, width_in),
-            compared=[] if today is None else [compared(now, today)], tables=tables,
-            command=self.command(sets),
-        )  # fmt: skip
+        picture, command = overhead_picture(now, today, width_in), self.command(sets)
+        pair = [] if today is None else [compared(now, today)]
+        more = {"document": document, "compared": pair, "tables": tables, "command": command}
+        html = rendered("explored.html", picture=picture, **more)
         summary = _summary(now) + (f"; today {_summary(today)}" if today else "")
-        n = max(of[FINISHED].n for of in now.spreads().values())
-        return {"html": html, "summary": summary, "replications": n}
+        n_each = [of[FINISHED].n for of in now.spreads().values()]
+        return {"html": html, "summary": summary, "replications": max(n_each)}
 
 
 def _summary(result: Result) -> str:

@@ -51,8 +51,8 @@ def sliders_of(loaded: LoadedScenario) -> dict[str, Slider]:
     rows |= {key: (value, rule, False) for key, value, rule in _intervals(loaded)}
     found = list[Slider]()
     for key, (value, rule, is_whole) in rows.items():
-        is_written = rule or value_at(loaded.data, key) is not None
-        group = key.partition(".")[0] if is_written else DEFAULTS
+        is_default = not rule and value_at(loaded.data, key) is None
+        group = DEFAULTS if is_default else key.partition(".")[0]
         today, by_rule = ("", f"{rule}: {value}") if rule else (value, "")
         with suppress(ParameterError):  # it is no quantity
             unit, number, low, high = _range(base, key, value, is_whole)

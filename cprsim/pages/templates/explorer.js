@@ -105,6 +105,10 @@ byId("sliders").addEventListener("submit", (event) => {
   location.search = all.toString(); // the page has a row for it then
 });
 
+if (innerWidth < 960) { // the answer is below the sliders
+  document.querySelectorAll("details").forEach((group, n) => { group.open = n === 0; });
+}
+
 byId("end").addEventListener("click", async () => {
   const response = await fetch(`end?${query()}`, { method: "POST" }).catch(() => null);
   const { error } = (await response?.json()) ?? {};
