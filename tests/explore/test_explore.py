@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
-from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
@@ -35,9 +34,7 @@ SAVE, MTBF, REPAIR = "costs.save", "failures.mtbf", "cluster.repair"
 def explored(*arguments: object) -> Iterator[str]:
     """Address of a page that is served."""
     run = [*PROGRAM, "explore", *map(str, arguments)]
-    with subprocess.Popen(
-        run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as serving:
+    with subprocess.Popen(run, stderr=subprocess.PIPE, text=True) as serving:
         try:
             yield re.search(r"http://\S+", serving.stderr.readline())[0]
         finally:
@@ -124,7 +121,7 @@ def test_its_answer_is_that_of_run_and_its_state_opens_again(browser: Any, scena
 
 def test_nobody_sees_the_page_without_its_token_or_from_another_address(scenario: Path) -> None:
     with explored(scenario) as address:
-        page = address.partition("?")[0]
+        page, port = address.partition("?")[0], int(re.search(r":(\d+)/", address)[1])
         elsewhere = Request(address, headers={"Host": "elsewhere.example"})
         for asked in (page, f"{page}answer?coarse=0&width=800", f"{page}?token=wrong", elsewhere):
             with pytest.raises(HTTPError, match="403") as refused:
@@ -132,7 +129,7 @@ def test_nobody_sees_the_page_without_its_token_or_from_another_address(scenario
             refused.value.close()
         for other in ("127.0.0.2", "::1"):  # what listens on all addresses takes both
             with pytest.raises(OSError, match=r"refused|assign|unreach"):
-                socket.create_connection((other, urlsplit(address).port))
+                socket.create_connection((other, port))
 
 
 def test_without_tornado_a_line_says_how_to_install_it(monkeypatch, scenario: Path) -> None:
