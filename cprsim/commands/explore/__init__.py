@@ -22,7 +22,7 @@ def explore(
     *,
     port: Annotated[int, Ge(0), Le(65535), Shell(metavar="N")] = 0,
 ) -> Answer:
-    """Move the numbers of a scenario on a local page, and see its answer move.
+    """Move the numbers of a scenario on a page, and see its answer move.
 
     The page has a slider for each number, compares with today, the scenario as in its file, and
     saves what is set as a scenario. Only this machine reaches it, at the address that is printed.
