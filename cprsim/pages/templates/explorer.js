@@ -65,7 +65,8 @@ async function ask(isCoarse) {
 function say(error) {
   byId("error").textContent = error;
   byId("error").hidden = !error;
-  if (error) byId("state").textContent = "for the values before:";
+  const isShown = byId("answer").querySelector("table");
+  if (error) byId("state").textContent = isShown ? "for the values before:" : "no answer";
 }
 
 function show(shown, asked, isCoarse) {
@@ -105,10 +106,6 @@ byId("sliders").addEventListener("submit", (event) => {
   location.search = all.toString(); // the page has a row for it then
 });
 
-if (innerWidth < 960) { // the answer is below the sliders
-  document.querySelectorAll("details").forEach((group, n) => { group.open = n === 0; });
-}
-
 byId("end").addEventListener("click", async () => {
   const response = await fetch(`end?${query()}`, { method: "POST" }).catch(() => null);
   const { error } = (await response?.json()) ?? {};
@@ -117,3 +114,8 @@ byId("end").addEventListener("click", async () => {
 });
 
 ask(false);
+if (innerWidth < 960) { // the answer is below the sliders
+  document.querySelectorAll("details").forEach((group, n) => {
+    group.open = n === 0 || group.querySelector(".set");
+  });
+}
