@@ -78,7 +78,8 @@ function show(shown, asked, isCoarse) {
   byId("answer").innerHTML = shown.html;
   byId("answer").classList.remove("stale");
   byId("summary").textContent = shown.summary;
-  const n = `${shown.replications.toLocaleString("en")} replications`;
+  const many = shown.replications === 1 ? "" : "s";
+  const n = `${shown.replications.toLocaleString("en")} replication${many}`;
   byId("state").textContent = isCoarse ? `${n}, more when it rests` : n;
 }
 
