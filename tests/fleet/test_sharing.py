@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import simpy
 
-from cprsim.commands.fleet.course import run_history
+from cprsim.commands.fleet.histories import run_history
 from cprsim.simulation.cluster import SharedCluster
 from cprsim.simulation.instants import ARRIVALS, Instant, Process
 from cprsim.simulation.storage import Flow, SharedStorage

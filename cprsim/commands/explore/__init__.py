@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 from annotated_types import Ge, Le
 
 from cprsim.commands import command
-from cprsim.commands.options import Overrides, Scenario, ScenarioLike, Shell, assignments, source_of
+from cprsim.commands.options import (
+    CliOption,
+    Overrides,
+    Scenario,
+    ScenarioLike,
+    assignments,
+    source_of,
+)
 from cprsim.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -20,7 +27,7 @@ def explore(
     scenario: ScenarioLike,
     overrides: Overrides = (),
     *,
-    port: Annotated[int, Ge(0), Le(65535), Shell(metavar="N")] = 0,
+    port: Annotated[int, Ge(0), Le(65535), CliOption(metavar="N")] = 0,
 ) -> Answer:
     """Move the numbers of a scenario on a page, and see its answer move.
 

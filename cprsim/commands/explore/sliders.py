@@ -79,7 +79,7 @@ def _intervals(loaded: LoadedScenario) -> Iterator[tuple[str, str, str]]:
             continue
         # of several tiers a user chooses how often the slowest is written
         tiers_h = [capture.every_h for capture in policy.captures if capture.every_h is not None]
-        every_h = policy.interval_h if policy.is_strategy else max(tiers_h, default=inf)
+        every_h = policy.interval_h if policy.from_cpr_paper else max(tiers_h, default=inf)
         if every_h < inf:
             below = option if entry.strategy in STRATEGIES else f"options.{option}"
             value = hours(every_h).replace(",", "")
