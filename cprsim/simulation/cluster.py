@@ -29,7 +29,6 @@ from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, Instant, Process
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.log import LogLines
 from cprsim.simulation.nodes import Ask, FreeNodes
-from cprsim.simulation.recoveries import return_nodes
 from cprsim.simulation.saves import wanted
 from cprsim.simulation.spec import FINISHED, GOING, NONE, SAME_INSTANT, spec_of
 from cprsim.simulation.state import N_OF_LOSS, Drawn, no_recovery, sim_of
@@ -164,10 +163,10 @@ class RunningJob:
             own = Instant(env, self.began_h + self.to_h, self.rank)
             others = [*self.asks, *self.transfers.ends()]
             yield env.any_of((own, *others)) if others else own
-            if any(
-                other.triggered for other in others
-            ):  # `own` of the same instant is planned again
-                self.receive(env.now - self.began_h)
+            if not own.processed:  # a node or a transfer: the job acts in its turn among jobs
+                yield Instant(env, env.now, self.rank)
+            if any(other.triggered for other in others):
+                self.receive(self.to_h if own.processed else env.now - self.began_h)
             else:
                 self.go_on()
             self.plan()
@@ -210,7 +209,7 @@ class RunningJob:
 
     def go_on(self) -> None:
         """Advance to the planned instant, and apply its event."""
-        job, block, sim = self.job, self.block, self.sim
+        job, block = self.job, self.block
         if self.fails_next and self.failure == NONE:  # it is not drawn yet
             block.fail(self.chunk + 1)
             return
@@ -222,16 +221,39 @@ class RunningJob:
             self.fail(FailedSlots(strikes.scope[n], strikes.slot[of], strikes.repair_h[of]))
             self.find_failure(self.chunk, n + 1)
         else:
-            complete(sim, self.event)
-            until_h = job.now_h + SAME_INSTANT * sim.spec.useful_h
-            nobody = block.strikes.slot[:0], block.strikes.repair_h[:0]
-            if job.stops_at_h <= until_h:
-                self.look_ahead()
-                self.fail(FailedSlots(sim.spec.stop, *nobody))  # by plan
-            if job.noticed_at_h <= until_h:
-                self.look_ahead()
-                self.fail(FailedSlots(sim.spec.silent, *nobody))  # silent errors are noticed
+            self.complete()
         self.trade(n_free)
+
+    def receive(self, now_h: float) -> None:
+        """Slots got nodes, or transfers ended: with what else ends at this instant, in its order.
+
+        A failure of this instant comes after it.
+        """
+        job = self.job
+        n_got = sum(ask.triggered for ask in self.asks)
+        self.asks = self.asks[n_got:]  # those that asked first got theirs
+        self.advance(min(self.to_h, max(job.now_h, now_h)))  # the clock's ticks round
+        self.transfers.end_moved(self.sim)
+        n_free = int(self.cluster.free.level)
+        job.n_free = n_free + n_got  # of which the step takes those that were got
+        if n_got:
+            job.next_return_h = job.now_h
+        self.event = self.event._replace(commits_h=job.now_h)  # transfers may be of saves
+        self.complete()
+        self.trade(n_free)
+
+    def complete(self) -> None:
+        """End what ends at this instant, then come planned stops and notices of silent errors."""
+        job, sim, strikes = self.job, self.sim, self.block.strikes
+        complete(sim, self.event)
+        until_h = job.now_h + SAME_INSTANT * sim.spec.useful_h
+        nobody = strikes.slot[:0], strikes.repair_h[:0]
+        if job.stops_at_h <= until_h:
+            self.look_ahead()
+            self.fail(FailedSlots(sim.spec.stop, *nobody))
+        if job.noticed_at_h <= until_h:
+            self.look_ahead()
+            self.fail(FailedSlots(sim.spec.silent, *nobody))
 
     def advance(self, to_h: float) -> None:
         """Book the hours up to an instant."""
@@ -266,20 +288,7 @@ class RunningJob:
         while len(self.sim.recoveries) < n_recoveries:
             self.sim.recoveries.append(no_recovery())
 
-    # ----------------------------------------------------------------- nodes and transfers
-
-    def receive(self, now_h: float) -> None:
-        """The first slots that wait have got nodes, or transfers have ended."""
-        job, free = self.job, self.cluster.free
-        n_got = sum(ask.triggered for ask in self.asks)
-        self.asks = self.asks[n_got:]  # those that asked first got theirs
-        self.advance(min(self.to_h, max(job.now_h, now_h)))  # the clock's ticks round
-        self.transfers.end_moved(self.sim)
-        if n_got:
-            n_free = int(free.level)
-            job.n_free = n_free + n_got  # of which the step takes those that were got
-            return_nodes(self.sim, job.now_h)
-            self.trade(n_free)
+    # ----------------------------------------------------------------- nodes
 
     def trade(self, n_free: int) -> None:
         """Apply a step's node changes to the cluster, which had `n_free` free nodes before it."""
