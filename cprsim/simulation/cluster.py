@@ -25,7 +25,7 @@ from simpy.events import EventPriority
 from cprsim.job.records import EventLog, Floats
 from cprsim.simulation.cycles import skip_cycles
 from cprsim.simulation.draws import BlockDraws
-from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, Instant, Process
+from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, Clock, Instant, Process
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.log import LogLines
 from cprsim.simulation.nodes import Ask, FreeNodes
@@ -57,7 +57,7 @@ class SharedCluster:
         n_spares: int | None = None,
         storage_bytes_per_h: float = inf,
     ) -> None:
-        self.env = simpy.Environment()
+        self.env = Clock()
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
         # Jobs do not start on spares: all running jobs together have `n_nodes` slots at most
         self.places = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
@@ -155,18 +155,17 @@ class RunningJob:
         env, n_nodes = self.cluster.env, self.block.spec.n_slots
         if arrive_h > 0.0:
             yield Instant(env, arrive_h, ARRIVALS)
-        at_h = env.now
         yield from self.cluster.admits(n_nodes)
-        self.begin(arrive_h if env.now == at_h else env.now)
+        self.begin(env.at_h)
         self.plan()
         while self.job.status == GOING:
             own = Instant(env, self.began_h + self.to_h, self.rank)
             others = [*self.asks, *self.transfers.ends()]
             yield env.any_of((own, *others)) if others else own
             if not own.processed:  # a node or a transfer: the job acts in its turn among jobs
-                yield Instant(env, env.now, self.rank)
+                yield Instant(env, env.at_h, self.rank)
             if any(other.triggered for other in others):
-                self.receive(self.to_h if own.processed else env.now - self.began_h)
+                self.receive(self.to_h if own.processed else env.at_h - self.began_h)
             else:
                 self.go_on()
             self.plan()
@@ -232,7 +231,7 @@ class RunningJob:
         job = self.job
         n_got = sum(ask.triggered for ask in self.asks)
         self.asks = self.asks[n_got:]  # those that asked first got theirs
-        self.advance(min(self.to_h, max(job.now_h, now_h)))  # the clock's ticks round
+        self.advance(min(self.to_h, max(job.now_h, now_h)))
         self.transfers.end_moved(self.sim)
         n_free = int(self.cluster.free.level)
         job.n_free = n_free + n_got  # of which the step takes those that were got
