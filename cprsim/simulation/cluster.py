@@ -107,7 +107,7 @@ class BlockOfJobs:
         self.job, self.failures, self.draws = job, failures, draws
         self.shared_saves = shared_saves
         self.spec, _ = spec_of(job)
-        self.losses: Floats = np.zeros((2 * self.spec.n_slots, N_OF_LOSS))  # of one failure
+        self.losses: Floats = np.zeros((2 * self.spec.n_slots, N_OF_LOSS))  # of one step
         self.draw(FIRST_DRAWS_OF_BLOCK)
         self.fail(1)
 
@@ -121,6 +121,7 @@ class BlockOfJobs:
         """Draw the failures of n chunks, or more."""
         drawn = self.failures.strikes(n_chunks)
         self.strikes = type(drawn)(drawn.until_h, *map(memoryview, drawn[1:]))  # type: ignore[arg-type]
+        self.nobody = FailedSlots(NONE, self.strikes.slot[:0], self.strikes.repair_h[:0])
 
 
 class Ran(NamedTuple):
@@ -217,10 +218,10 @@ class RunningJob:
         if self.fails_next:
             n, strikes = self.failure, block.strikes
             of = slice(strikes.first_slot[n], strikes.first_slot[n + 1])
-            self.fail(FailedSlots(strikes.scope[n], strikes.slot[of], strikes.repair_h[of]))
+            fail(self.sim, FailedSlots(strikes.scope[n], strikes.slot[of], strikes.repair_h[of]))
             self.find_failure(self.chunk, n + 1)
         else:
-            self.complete()
+            complete(self.sim, self.event, block.nobody)
         self.trade(n_free)
 
     def receive(self, now_h: float) -> None:
@@ -237,34 +238,14 @@ class RunningJob:
         job.n_free = n_free + n_got  # of which the step takes those that were got
         if n_got:
             job.next_return_h = job.now_h
-        self.event = self.event._replace(commits_h=job.now_h)  # transfers may be of saves
-        self.complete()
+        event = self.event._replace(commits_h=job.now_h)  # transfers may be of saves
+        complete(self.sim, event, self.block.nobody)
         self.trade(n_free)
-
-    def complete(self) -> None:
-        """End what ends at this instant, then come planned stops and notices of silent errors."""
-        job, sim, strikes = self.job, self.sim, self.block.strikes
-        complete(sim, self.event)
-        until_h = job.now_h + SAME_INSTANT * sim.spec.useful_h
-        nobody = strikes.slot[:0], strikes.repair_h[:0]
-        if job.stops_at_h <= until_h:
-            self.look_ahead()
-            self.fail(FailedSlots(sim.spec.stop, *nobody))
-        if job.noticed_at_h <= until_h:
-            self.look_ahead()
-            self.fail(FailedSlots(sim.spec.silent, *nobody))
 
     def advance(self, to_h: float) -> None:
         """Book the hours up to an instant."""
         advance(self.sim, to_h, self.event)
         self.transfers.move_link(self.sim)
-
-    def fail(self, failure: FailedSlots) -> None:
-        """A failure strikes, and shards may go back."""
-        fail(self.sim, failure)
-        if n := self.job.n_losses:
-            self.lost.append(self.block.losses[:n].copy())
-            self.job.n_losses = 0
 
     def find_failure(self, chunk: int, failure: int) -> None:
         """The job's next failure, if it is drawn."""
@@ -292,6 +273,9 @@ class RunningJob:
     def trade(self, n_free: int) -> None:
         """Apply a step's node changes to the cluster, which had `n_free` free nodes before it."""
         cluster, job, slots = self.cluster, self.job, self.sim.slots
+        if job.n_losses:
+            self.lost.append(self.block.losses[: job.n_losses].copy())
+            job.n_losses = 0
         if n_free > job.n_free:
             taken = Ask(cluster.free, n_free - job.n_free, JOBS)
             assert taken.triggered, "a step takes free nodes before any later request"
