@@ -161,7 +161,7 @@ class RunningJob:
         self.plan()
         while self.job.status == GOING:
             own = Instant(env, self.began_h + self.to_h, self.rank)
-            others = [*self.asks, *self.transfers.ends()]
+            others = [*self.asks, *(flow.over for flow in self.transfers.flows.values())]
             yield env.any_of((own, *others)) if others else own
             if not own.processed:  # a node or a transfer: the job acts in its turn among jobs
                 yield Instant(env, env.at_h, self.rank)

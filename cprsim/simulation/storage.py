@@ -203,10 +203,6 @@ class Transfers:
         self.flows = dict[Key, Flow]()
         self.link_began_bytes = 0.0  # the link's odometer as its flow began
 
-    def ends(self) -> list[simpy.Event]:
-        """Return the events triggered at the end of each transfer."""
-        return [flow.over for flow in self.flows.values()]
-
     def start_new(self, sim: Sim) -> bool:
         """Start the flows of new transfers, stop aborted ones; return whether any flow began."""
         if self.storage is None:
