@@ -25,7 +25,7 @@ from simpy.events import EventPriority
 from cprsim.job.records import EventLog, Floats
 from cprsim.simulation.cycles import skip_cycles
 from cprsim.simulation.draws import BlockDraws
-from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, Clock, Instant, Process
+from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, TickClock, Instant, Process
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.log import LogLines
 from cprsim.simulation.nodes import Ask, FreeNodes
@@ -57,7 +57,7 @@ class SharedCluster:
         n_spares: int | None = None,
         storage_bytes_per_h: float = inf,
     ) -> None:
-        self.env = Clock()
+        self.env = TickClock()
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
         # Jobs do not start on spares: all running jobs together have `n_nodes` slots at most
         self.places = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)

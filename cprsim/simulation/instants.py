@@ -14,7 +14,7 @@ ARRIVALS = EventPriority(1 << 40)  # then jobs that arrive, or wait for their no
 TICKS = 2.0**34  # per hour: what is nearer than .2 us is one instant
 
 
-class Clock(simpy.Environment):
+class TickClock(simpy.Environment):
     """SimPy's clock, in ticks; `at_h` is the `Instant` that came last, not rounded to them."""
 
     at_h = 0.0
@@ -26,7 +26,7 @@ class Instant(simpy.Event):
     On a grid that floats add exactly (up to 2**18 h), so that rounding does not decide the order.
     """
 
-    def __init__(self, env: Clock, at_h: float, rank: EventPriority) -> None:
+    def __init__(self, env: TickClock, at_h: float, rank: EventPriority) -> None:
         def come(_: simpy.Event) -> None:
             env.at_h = at_h
 

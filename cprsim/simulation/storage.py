@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import simpy
 
-from cprsim.simulation.instants import TICKS, TRANSFERS, Clock, Instant, Process
+from cprsim.simulation.instants import TICKS, TRANSFERS, TickClock, Instant, Process
 from cprsim.simulation.recoveries import rate_of_each
 from cprsim.simulation.spec import NONE
 from cprsim.simulation.state import Sim
@@ -40,7 +40,7 @@ class SharedStorage:
     touches none of them.
     """
 
-    def __init__(self, env: Clock, bytes_per_h: float) -> None:
+    def __init__(self, env: TickClock, bytes_per_h: float) -> None:
         self.env, self.bytes_per_h, self.n_begun = env, bytes_per_h, 0
         self.capped: list[Place] = []  # by cap
         self.slowed: list[Place] = []  # by cap

@@ -11,7 +11,7 @@ import pytest
 
 from cprsim.commands.fleet.course import run_history
 from cprsim.simulation.cluster import SharedCluster
-from cprsim.simulation.instants import ARRIVALS, Clock, Instant, Process
+from cprsim.simulation.instants import ARRIVALS, TickClock, Instant, Process
 from cprsim.simulation.storage import Flow, SharedStorage
 from tests.fleet.making import prepared
 
@@ -108,7 +108,7 @@ def rates(storage: SharedStorage, some: list[Flow]) -> list[float]:
 
 
 def test_flows_that_come_and_go_at_random_always_have_the_rates_by_definition() -> None:
-    env, rng, some = Clock(), np.random.default_rng(5), list[Flow]()
+    env, rng, some = TickClock(), np.random.default_rng(5), list[Flow]()
     storage = SharedStorage(env, 20.0)
     for _ in range(600):
         if rng.random() < 0.6 or not some:
@@ -122,7 +122,7 @@ def test_flows_that_come_and_go_at_random_always_have_the_rates_by_definition() 
 
 
 def test_flows_of_different_begin_and_size_end_as_by_hand() -> None:
-    env, ends = Clock(), {}
+    env, ends = TickClock(), {}
     storage = SharedStorage(env, 10.0)
 
     def move(name: str, at_h: float, each_bytes: float) -> Process:
