@@ -25,7 +25,7 @@ from simpy.events import EventPriority
 from cprsim.job.records import EventLog, Floats
 from cprsim.simulation.cycles import skip_cycles
 from cprsim.simulation.draws import BlockDraws
-from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, TickClock, Instant, Process
+from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, Instant, Process, TickClock
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.log import LogLines
 from cprsim.simulation.nodes import Ask, FreeNodes

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import simpy
 
-from cprsim.simulation.instants import TICKS, TRANSFERS, TickClock, Instant, Process
+from cprsim.simulation.instants import TICKS, TRANSFERS, Instant, Process, TickClock
 from cprsim.simulation.recoveries import rate_of_each
 from cprsim.simulation.spec import NONE
 from cprsim.simulation.state import Sim

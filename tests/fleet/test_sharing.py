@@ -11,7 +11,7 @@ import pytest
 
 from cprsim.commands.fleet.course import run_history
 from cprsim.simulation.cluster import SharedCluster
-from cprsim.simulation.instants import ARRIVALS, TickClock, Instant, Process
+from cprsim.simulation.instants import ARRIVALS, Instant, Process, TickClock
 from cprsim.simulation.storage import Flow, SharedStorage
 from tests.fleet.making import prepared
 
