@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
 
-from cprsim.commands.fleet.course import prepare, run_history
+from cprsim.commands.fleet.histories import prepare, run_history
 from cprsim.scenario.reading import load_scenario
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "fleet.yaml"

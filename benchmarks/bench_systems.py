@@ -24,7 +24,7 @@ from cprsim.job.distributions import Constant, Exponential
 from cprsim.job.policy import RELOAD, ROLL_BACK, Policy, Reach, Scope
 from cprsim.job.records import Clock, Cluster, Costs, Holds, Role, Storage
 from cprsim.recovery.paper import strategy
-from cprsim.recovery.system import JobFacts
+from cprsim.recovery.system import JobProfile
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.simulation.blocks import Block
 from cprsim.simulation.cluster import run_one
@@ -49,7 +49,7 @@ BLOCKS, ROUNDS, SIMPY_REPLICATIONS = 3, 5, 60
 
 def systems() -> dict[str, Policy]:
     """The systems that are timed."""
-    facts = JobFacts(
+    facts = JobProfile(
         useful_h=USEFUL_H,
         cluster=CLUSTER,
         role=ROLE,

@@ -37,7 +37,7 @@ import cprsim
 from cprsim.accuracy.curve import StalenessCurve
 from cprsim.accuracy.curve_file import read_curve
 from cprsim.commands.select.option import options_of
-from cprsim.commands.select.pricing import Priced, bench_of
+from cprsim.commands.select.pricing import Evaluated, evaluator_of
 from cprsim.commands.select.selecting import select
 from cprsim.failures.sources import stream
 from cprsim.files import finite_or_none, write_whole
@@ -122,7 +122,7 @@ def job_of(loaded: LoadedScenario, curve: StalenessCurve, n_limits: int = N_LIMI
     job = Job(loaded, curve, assemble(loaded), [])
     for most in limits(job.experiment, curve, n_limits):
         by_curve = replace(job.experiment, curve=curve)
-        best = select(bench_of(by_curve, limit_of(float(most))), explain=False).best
+        best = select(evaluator_of(by_curve, limit_of(float(most))), explain=False).best
         for strategy in STRATEGIES:
             cell, found = Cell(loaded.scenario.name, float(most), strategy), best.get(strategy)
             if found is not None:
@@ -250,17 +250,17 @@ def beside_grid(job: Job) -> list[dict[str, Any]]:
     """
     fresh = fresh_of(job, N_GRID)
     options = options_of(fresh, [*STRATEGIES])
-    bench = bench_of(replace(fresh, curve=job.curve), limit_of(0.0), options)
+    evaluator = evaluator_of(replace(fresh, curve=job.curve), limit_of(0.0), options)
     grid = np.geomspace(fresh.useful_h / FINEST, fresh.useful_h, N_INTERVALS, endpoint=False)
     rows = []
     for strategy in STRATEGIES:
-        never = [np.inf] if bench.options[strategy].n_fewest == 0 else []
-        priced = bench.price(strategy, [*grid.tolist(), *never])
+        never = [np.inf] if evaluator.options[strategy].n_fewest == 0 else []
+        priced = evaluator.price(strategy, [*grid.tolist(), *never])
         cells = [one for one in job.cells if one.strategy == strategy and one.policy]
         ratio, error = ratio_of(cells)
         surely = ratio + float(stats.norm.ppf(CONFIDENCE)) * error
         for cell in cells:
-            (chosen,) = bench.price(strategy, [cell.policy.interval_h])
+            (chosen,) = evaluator.price(strategy, [cell.policy.interval_h])
             bound, overhead = limit_of(cell.limit).bound, chosen.mean_overhead
             same, as_measured, known = (
                 cheapest(one for one in priced if loss_of(one) <= cell.limit)
@@ -279,12 +279,12 @@ def beside_grid(job: Job) -> list[dict[str, Any]]:
     return rows
 
 
-def cheapest(priced: Iterable[Priced]) -> dict[str, Any] | None:
+def cheapest(priced: Iterable[Evaluated]) -> dict[str, Any] | None:
     within = [one for one in priced if one.finished]
     return point(min(within, key=lambda one: one.mean_overhead)) if within else None
 
 
-def point(one: Priced) -> dict[str, Any]:
+def point(one: Evaluated) -> dict[str, Any]:
     return {"saves": one.n_saves, "overhead": one.mean_overhead}
 
 

@@ -222,7 +222,7 @@ def _warn(message: str) -> None:
 
 
 @dataclass
-class Watch:
+class Reporter:
     """Receiver of progress and warnings: Python gets warnings only, the command line shows all."""
 
     doing: Callable[[str], None] = lambda what: None
@@ -243,4 +243,4 @@ class Watch:
     """Arguments of the command line; empty in Python."""
 
 
-watch = Watch()
+watch = Reporter()

@@ -135,7 +135,7 @@ def test_a_system_loses_by_what_its_response_counts(by, most, expected):
     ends, error = np.array([0.0, most]), np.array([0.0, 1e-4])
     response = Response("hsdp", Metric.AUC, ends, np.array([0.0, 0.003]), error, by=by)
     under = Policy("groups", (Rule(Reverts.NOBODY, ()),), elastic=Elastic("worker", (1.0, 0.9)))
-    hsdp = replace(under, loses_as="hsdp")
+    hsdp = replace(under, accuracy_model="hsdp")
     found = curve(response).predict(hsdp, Metric.AUC, THREE, jobs(0, 1, 2), USEFUL_H)
     assert found is not None
     assert found.loss == pytest.approx(expected)
@@ -147,7 +147,7 @@ def test_a_system_that_never_slows_down_does_not_lose_by_that():
     ends = np.array([0.0, 1.0])
     response = Response("moc", Metric.AUC, ends, 0.1 * ends, 0.1 * ends, by="degraded")
     under = Policy("moc", (Rule(Reverts.ALL, ()),))
-    moc = replace(under, loses_as="moc")
+    moc = replace(under, accuracy_model="moc")
     with pytest.raises(ParameterError, match="never works at less than its speed"):
         curve(response).predict(moc, Metric.AUC, THREE, jobs(0, 1), USEFUL_H)
 

@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from cprsim.cli.saying import (
+from cprsim.cli.console import (
     REFUSED,
     UNFORESEEN,
     calm,

@@ -17,9 +17,9 @@ import typer
 from annotated_types import Ge, Le
 from typer.core import TyperCommand, TyperGroup
 
-from cprsim.cli.saying import complain, exit_codes, keeps, pulse, say, say_json_text
+from cprsim.cli.console import echo, echo_json, exit_codes, keeps, status, warn
 from cprsim.commands import NAMES, check_names, first_sentence, function_of
-from cprsim.commands.options import Shell
+from cprsim.commands.options import CliOption
 from cprsim.errors import watch
 from cprsim.version import __version__
 
@@ -81,23 +81,23 @@ def command(function: Callable[..., Any]) -> Callable[..., None]:
 
 def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
     if page is not None:
-        pulse.doing("making the page")
+        status.doing("making the page")
         answer = answer.with_files([*answer.files, answer.report(page)])
     if as_json:
-        say_json_text(answer.to_json())
+        echo_json(answer.to_json())
         return
     from cprsim.pages.terminal import MOST_REMARKS, text_of
 
     width = get_terminal_size().columns if sys.stdout.isatty() else None
     document = answer.document
-    say(text_of(document, verbose=pulse.verbose, width=width))
+    echo(text_of(document, verbose=status.verbose, width=width))
     if answer.folder is not None:
-        say(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")
+        echo(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")
     for file in answer.files:
-        say(f"wrote    {file}")
+        echo(f"wrote    {file}")
     more = len(document.remarks) - MOST_REMARKS
-    if more > 0 and not pulse.verbose:
-        say(f"more     {more} more remark{'s' if more > 1 else ''}: with -v, or on the page")
+    if more > 0 and not status.verbose:
+        echo(f"more     {more} more remark{'s' if more > 1 else ''}: with -v, or on the page")
 
 
 # ------------------------------------------------------------------------------ parameters
@@ -111,8 +111,8 @@ def _parameter(
     if isinstance(annotation, str):
         annotation = eval(annotation, function.__globals__)
     types, extras = _leaves(annotation)
-    bounds = [extra for extra in extras if not isinstance(extra, Shell)]
-    shell = [Shell(), *(extra for extra in extras if isinstance(extra, Shell))][-1]
+    bounds = [extra for extra in extras if not isinstance(extra, CliOption)]
+    shell = [CliOption(), *(extra for extra in extras if isinstance(extra, CliOption))][-1]
     kind = _kind(types, many=shell.many or parameter.kind is parameter.VAR_POSITIONAL)
     default = parameter.default if shell.default is None else shell.default
     if shell.many and not isinstance(default, list):
@@ -200,14 +200,14 @@ class Guarded(TyperGroup):
             formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
-        with exit_codes(), pulse.alive():
+        with exit_codes(), status.alive():
             return super().invoke(ctx)
 
 
 def show_the_work() -> None:
     """Report the work of this process on stderr: steps, progress, warnings, stored results."""
-    watch.doing, watch.progress = pulse.doing, pulse.progress
-    watch.warn = lambda message: complain(f"cprsim: {message}")
+    watch.doing, watch.progress = status.doing, status.progress
+    watch.warn = lambda message: warn(f"cprsim: {message}")
     watch.keeps = keeps.append
     watch.command = ["cprsim", *sys.argv[1:]]
     keeps.clear()
@@ -227,7 +227,7 @@ app = typer.Typer(
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
-        say(f"cprsim {__version__}")
+        echo(f"cprsim {__version__}")
         raise typer.Exit
 
 
@@ -248,7 +248,7 @@ def cprsim_command(
     over `run --fail-above`, 70 internal error, 130 interrupted, 141 output pipe closed, 143 ended
     by SIGTERM.
     """
-    pulse.quiet, pulse.verbose = quiet, verbose
+    status.quiet, status.verbose = quiet, verbose
     getLogger("cprsim").setLevel(ERROR if quiet else WARNING)
-    pulse.doing("loading")
+    status.doing("loading")
     show_the_work()

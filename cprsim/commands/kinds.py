@@ -25,7 +25,7 @@ from cprsim.commands.systems.comparison import SYSTEMS_FILE, load_comparison
 from cprsim.errors import ParameterError, ResultError
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document
-from cprsim.results.folder import MANIFEST, Kept, read_manifest, results_in, stored_scenario
+from cprsim.results.folder import MANIFEST, StoredResult, read_manifest, results_in, stored_scenario
 from cprsim.results.identity import inputs_of
 from cprsim.results.run import JOB_FILE, load_result
 from cprsim.training.measuring.measure import WHOSE
@@ -70,11 +70,11 @@ def answer_of(path: Path) -> Answer:
     if len(inside) == 1 and not (path / MANIFEST).exists():
         path = inside[0]
     kind = kind_of(path)
-    stored = Kept(kind.load(path), path, path, found_again=True)
+    stored = StoredResult(kind.load(path), path, path, found_again=True)
     return kind.answer(stored.made, **stored.about())
 
 
-def combined(answers: Sequence[Answer]) -> Answer:
+def compare_results(answers: Sequence[Answer]) -> Answer:
     """One answer for all of them. Raises ParameterError, see `answer_of_several`."""
     if not answers:
         raise ParameterError("results: name at least one")
@@ -93,7 +93,9 @@ def combined(answers: Sequence[Answer]) -> Answer:
         return compared
     return replace(
         compared,
-        tells=lambda: replace(overview(results), parts=[answer.document for answer in answers]),
+        make_document=lambda: replace(
+            overview(results), parts=[answer.document for answer in answers]
+        ),
     )
 
 

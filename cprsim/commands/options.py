@@ -199,7 +199,7 @@ def _number(value: object) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class Shell:
+class CliOption:
     """Command-line settings of a parameter that do not follow from its name and type.
 
     Parameters
@@ -220,58 +220,62 @@ class Shell:
 
 ScenarioLike = Annotated[
     Scenario | Mapping[str, Any] | str | Path,
-    Shell(
+    CliOption(
         metavar="SCENARIO",
         help="The scenario file (YAML), or the name of one that `cprsim init --list` shows.",
     ),
 ]
 Overrides = Annotated[
     Mapping[str, Any] | Sequence[str],
-    Shell(
+    CliOption(
         "--set",
         "KEY=VALUE",
         many=True,
         help="Change one value of the scenario, e.g. costs.save='90 s'; may be repeated.",
     ),
 ]
-Over = Annotated[Mapping[str, Any] | Sequence[str], Shell("--over", "KEY=VALUES", many=True)]
-Seed = Annotated[int | None, Shell(help="Seed of all random numbers; default: the scenario's.")]
+Over = Annotated[Mapping[str, Any] | Sequence[str], CliOption("--over", "KEY=VALUES", many=True)]
+Seed = Annotated[int | None, CliOption(help="Seed of all random numbers; default: the scenario's.")]
 ResultsFolder = Annotated[
     str | Path | None,
-    Shell("--out", "DIR", default="results", help="Folder of the results folders."),
+    CliOption("--out", "DIR", default="results", help="Folder of the results folders."),
 ]
-FileName = Annotated[str | Path | None, Shell(metavar="FILE")]
+FileName = Annotated[str | Path | None, CliOption(metavar="FILE")]
 Workers = Annotated[
     int | None, Ge(1), Le(1000),
-    Shell(metavar="N", help="Processes on this machine; default: one per core."),
+    CliOption(metavar="N", help="Processes on this machine; default: one per core."),
 ]  # fmt: skip
 Dask = Annotated[
     str | None,
-    Shell(
+    CliOption(
         metavar="tcp://HOST:PORT",
         help="Scheduler of a dask cluster that does the work, instead of this machine.",
     ),
 ]
 AllowCode = Annotated[
     bool,
-    Shell(help="Run the code of 'kernel.trainer', also from outside the working directory."),
+    CliOption(help="Run the code of 'kernel.trainer', also from outside the working directory."),
 ]
 Logs = Annotated[
     str | Path,
-    Shell(
+    CliOption(
         metavar="LOG",
         help="Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders.",
     ),
 ]
-DrawsSeed = Annotated[int, Ge(0), Shell(help="Seed of the draws of values missing from the logs.")]
+DrawsSeed = Annotated[
+    int, Ge(0), CliOption(help="Seed of the draws of values missing from the logs.")
+]
 Bootstrap = Annotated[
-    int, Ge(0), Le(100_000), Shell(help="Samples behind each p-value; 0 for none.")
+    int, Ge(0), Le(100_000), CliOption(help="Samples behind each p-value; 0 for none.")
 ]
 TimeUnit = Literal["ns", "us", "ms", "s", "min", "h", "d"]
-StateNodes = Annotated[int, Ge(1), Le(100_000), Shell(help="Nodes that hold the state of the job.")]
+StateNodes = Annotated[
+    int, Ge(1), Le(100_000), CliOption(help="Nodes that hold the state of the job.")
+]
 SavesEvery = Annotated[
     str | None,
-    Shell(
+    CliOption(
         metavar="TIME",
         help="Work between the saves of the jobs, such as '30 min', where their logs don't tell.",
     ),
@@ -289,7 +293,7 @@ def with_fields_of(record: type, **helps: str) -> Callable[[Function], Function]
     options = [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default,
-            annotation=Annotated[types[field.name], Shell(**field.metadata["shell"])],
+            annotation=Annotated[types[field.name], CliOption(**field.metadata["shell"])],
         )
         for field in fields(record)
     ]  # fmt: skip

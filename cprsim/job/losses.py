@@ -99,8 +99,8 @@ RESPONSE_KEYS = (WHOLE, *TRACKERS, *(tracker + MORE_BYTES for tracker in TRACKER
 
 def strategy_key(policy: Policy) -> str | None:
     """Whose response a policy has: of `RESPONSE_KEYS`, or a system's; None: nothing is lost."""
-    if policy.loses_as is not None:
-        return policy.loses_as
+    if policy.accuracy_model is not None:
+        return policy.accuracy_model
     if not policy.leaves_stale:
         return None
     return WHOLE if policy.sub_saves is None else priority_key(policy.sub_saves)

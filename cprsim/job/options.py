@@ -31,7 +31,7 @@ class Option(NamedTuple):
     """Its kind, meaning, default (None: follows from the job) and bound.
 
     `needed`: an example of an option without a default, as a scenario writes it. `unknown`: no
-    source has a figure; the default is the cheapest that it can be. `fact`: what of `JobFacts` is
+    source has a figure; the default is the cheapest that it can be. `fact`: what of `JobProfile` is
     the default. The bound of a word is the words that it can be. The kind of records is their type.
     """
 
@@ -191,7 +191,7 @@ def options(keys: str, overrides: Mapping[str, Any]) -> dict[str, Option]:
     return declared
 
 
-class Settled(SimpleNamespace):
+class OptionValues(SimpleNamespace):
     """The options that are given and the defaults of all others, with the name of the entry.
 
     A default that is a fact of the job is asked for when it is needed, as the job may lack it.

@@ -274,7 +274,7 @@ class Rule:
         return any(stage.kind is StageKind.REPLAY for stage in self.stages)
 
     @property
-    def stops_nothing(self) -> bool:
+    def is_transparent(self) -> bool:
         """Whether the job continues undisturbed: no slot rolls back and no stage blocks."""
         return self.reverts is Reverts.NOBODY and not any(stage.blocks for stage in self.stages)
 
@@ -326,15 +326,15 @@ class Policy:
     decision: Decision | None = None
     sub_saves: SubSaves | None = None  # None: every save is whole
     # the recovery system whose loss of accuracy nothing but a curve for it prices; None: no such
-    loses_as: str | None = field(default=None, metadata=OMITTED)
-    is_strategy: bool = False  # of the paper
+    accuracy_model: str | None = field(default=None, metadata=OMITTED)
+    from_cpr_paper: bool = False  # of the paper
 
     @property
     def as_simulated(self) -> Policy:
         """Return the part that the simulation uses: equal for policies of equal cost to a job."""
         return replace(
             self, name="", tax=Tax(self.tax.compute), interval_h=inf, interval_rule="",
-            decision=None, sub_saves=None, loses_as=None,
+            decision=None, sub_saves=None, accuracy_model=None,
         )  # fmt: skip
 
     def tier(self, name: str) -> Tier:
@@ -377,7 +377,7 @@ class Policy:
     @property
     def on_failure(self) -> str:
         """Name of the response to a failure, for tables."""
-        if not self.is_strategy:
+        if not self.from_cpr_paper:
             return BY_RULES
         if self.leaves_stale:
             return RELOAD
@@ -387,7 +387,7 @@ class Policy:
         """The name of the draws of a cost; strategies share them under the name of the cost."""
         kind, *where = name.split("/")
         of_rule = kind in ("stage", "attempts", "operator")
-        if not self.is_strategy or (of_rule and STOP in self.rules[int(where[0])].scopes):
+        if not self.from_cpr_paper or (of_rule and STOP in self.rules[int(where[0])].scopes):
             return name
         if kind == "stage":
             rule, stage = map(int, where)

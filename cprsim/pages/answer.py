@@ -52,7 +52,7 @@ class Answer:
 
     kind: str
     name: str
-    tells: Callable[[], Document]
+    make_document: Callable[[], Document]
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
     rows: Mapping[str, pd.DataFrame] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Answer:
     @cached_property
     def document(self) -> Document:
         """Question, answer, main table, remarks, and sections of tables and figures."""
-        return self.tells()
+        return self.make_document()
 
     @property
     def figures(self) -> dict[str, Figure]:
@@ -166,7 +166,7 @@ class Answer:
 
     def with_files(self, files: Iterable[Path]) -> Answer:
         """A copy with further written files."""
-        return replace(self, files=tuple(files), tells=lambda: self.document)
+        return replace(self, files=tuple(files), make_document=lambda: self.document)
 
     def _repr_html_(self) -> str:
 

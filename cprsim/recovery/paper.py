@@ -58,9 +58,9 @@ from cprsim.job.records import (
     SubSaves,
     Transfer,
 )
-from cprsim.recovery.pieces import DETECT, LOAD, REMOTE, WAIT, row
+from cprsim.recovery.building_blocks import DETECT, LOAD, REMOTE, WAIT, row
 from cprsim.recovery.restarts import with_restarts
-from cprsim.recovery.system import Family, JobFacts, Provenance
+from cprsim.recovery.system import Family, JobProfile, Provenance
 
 MOST_SAVES = 1_000_000  # in a job
 NEVER = "never"  # the rule of a strategy that saves nothing
@@ -101,7 +101,7 @@ def strategy(
         tiers += live
     policy = Policy(
         name, rules, tiers, captures, elastic, interval_h=interval_h, interval_rule=interval_rule,
-        decision=decision, sub_saves=sub_saves, is_strategy=True,
+        decision=decision, sub_saves=sub_saves, from_cpr_paper=True,
     )  # fmt: skip
     return with_restarts(policy.with_storage(costs.reliability), costs)
 
@@ -162,7 +162,7 @@ def _capture(interval_h: float, parts: SubSaves, costs: Costs, n_servers: int) -
 
 # --------------------------------------------------------------------------- the interval
 
-INTERVAL_RULES: dict[str, Callable[[JobFacts, Any], float]] = {
+INTERVAL_RULES: dict[str, Callable[[JobProfile, Any], float]] = {
     "young": lambda job, o: young_h(job.stall_h, job.mtbf_h),
     "daly": lambda job, o: daly_h(job.stall_h, job.mtbf_h),
     "cpr": lambda job, o: cpr_interval_h(job, o.target_pls),
@@ -171,7 +171,7 @@ INTERVAL_RULES: dict[str, Callable[[JobFacts, Any], float]] = {
 }
 
 
-def cpr_interval_h(job: JobFacts, target_pls: float, *, undivided: bool = False) -> float:
+def cpr_interval_h(job: JobProfile, target_pls: float, *, undivided: bool = False) -> float:
     """CPR's interval for a target PLS [h]; infinite where no failure can lose a shard.
 
     Undivided it is as published: one shard a failure, and saves that take no time.
@@ -183,7 +183,7 @@ def cpr_interval_h(job: JobFacts, target_pls: float, *, undivided: bool = False)
     return cpr_h(target_pls, **_losing(job))
 
 
-def _losing(job: JobFacts) -> dict[str, Any]:
+def _losing(job: JobProfile) -> dict[str, Any]:
     """How often shards go back, how many together, and how late saves are.
 
     On the wall clock failures also strike while the job recovers, on uptime while it saves.
@@ -203,18 +203,18 @@ def _losing(job: JobFacts) -> dict[str, Any]:
     }
 
 
-def _recovery_h(job: JobFacts) -> float:
+def _recovery_h(job: JobProfile) -> float:
     """How long partial recovery stalls the job at a failure, on average."""
     costs = job.costs
     restart_h = costs.detect.mean_h + costs.reschedule.mean_h + costs.further_h
-    recovery_h = restart_h * (1.0 - job.beside_fraction)
+    recovery_h = restart_h * (1.0 - job.overlapped_fraction)
     if job.mtbf_shard_h == inf:
         return recovery_h
     load_h = costs.mean_h(costs.load, max(1, round(job.n_shards_together)))
     return recovery_h + job.mtbf_h / job.mtbf_shard_h * costs.mean_attempts * load_h
 
 
-def _interval(job: JobFacts, o: Any) -> tuple[float, str]:
+def _interval(job: JobProfile, o: Any) -> tuple[float, str]:
     """Hours between saves, and in words how they came about.
 
     Raises ParameterError where the rule gives no positive interval (a free save, a target of 0),
@@ -225,7 +225,7 @@ def _interval(job: JobFacts, o: Any) -> tuple[float, str]:
     return _sensible_h(o.interval, "given", job, o), "given"
 
 
-def _sensible_h(interval_h: float, rule: str, job: JobFacts, o: Any) -> float:
+def _sensible_h(interval_h: float, rule: str, job: JobProfile, o: Any) -> float:
     """The interval; raises ParameterError where the job would do little else than save."""
     parts = o.sub_saves or UNDIVIDED
     n_saves = parts.n_per_interval * (job.useful_h / interval_h if interval_h > 0 else inf)
@@ -241,7 +241,7 @@ def _sensible_h(interval_h: float, rule: str, job: JobFacts, o: Any) -> float:
 # --------------------------------------------------------------------------- first-order prices
 
 
-def _decide(job: JobFacts, o: Any) -> tuple[Decision, str]:
+def _decide(job: JobProfile, o: Any) -> tuple[Decision, str]:
     """Price both ways to recover and choose the cheaper; partial recovery where they tie.
 
     A target PLS that no interval keeps, such as 0, leaves only full recovery. A failure that
@@ -269,15 +269,15 @@ def _decide(job: JobFacts, o: Any) -> tuple[Decision, str]:
 # --------------------------------------------------------------------------- the strategies
 
 
-def _never(job: JobFacts, o: Any) -> Policy:
+def _never(job: JobProfile, o: Any) -> Policy:
     return strategy(o.name, RESTART, job.costs, job.cluster, interval_rule="never saves")
 
 
-def _saving(job: JobFacts, o: Any, *, on_failure: str) -> Policy:
+def _saving(job: JobProfile, o: Any, *, on_failure: str) -> Policy:
     return strategy(o.name, on_failure, job.costs, job.cluster, *_interval(job, o))
 
 
-def _cpr(job: JobFacts, o: Any) -> Policy:
+def _cpr(job: JobProfile, o: Any) -> Policy:
     settled = isinstance(o.interval, float) or o.interval == NEVER
     decision = None
     if settled and o.target_pls is None:

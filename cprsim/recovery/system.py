@@ -15,15 +15,15 @@ from typing import Any
 
 from cprsim.errors import MissingKeyError, ParameterError
 from cprsim.job.distributions import Constant
-from cprsim.job.options import Option, Settled
+from cprsim.job.options import Option, OptionValues
 from cprsim.job.policy import Policy, Scope, StageKind
 from cprsim.job.records import Clock, Cluster, Costs, Duration, Transfer
 
-__all__ = ["Family", "JobFacts", "Option", "Provenance", "System", "noticed_after"]
+__all__ = ["Family", "JobProfile", "Option", "Provenance", "System", "noticed_after"]
 
 
 @dataclass(frozen=True, slots=True)
-class JobFacts:
+class JobProfile:
     """Profile of a job before it runs, in hours, bytes and bytes per hour."""
 
     useful_h: float
@@ -43,7 +43,7 @@ class JobFacts:
     # of the paper's strategies alone, from here on
     mtbf_shard_h: float = inf  # of failures that strike a shard; infinite where none does
     n_shards_together: float = 0.0  # that such a failure strikes, on average
-    beside_fraction: float = 0.0  # of detection and rescheduling, that the others work on
+    overlapped_fraction: float = 0.0  # of detection and rescheduling, that the others work on
     clock: Clock = Clock.PROGRESS  # on which failures age
 
     @property
@@ -105,7 +105,7 @@ class JobFacts:
         shares = self.shares or (1.0,) * len(self.scopes)
         return shares[self.scopes.index(scope)] / sum(shares) / self.mtbf_h
 
-    def striking(self, scopes: Collection[Scope]) -> JobFacts:
+    def striking(self, scopes: Collection[Scope]) -> JobProfile:
         """Return the job with the failures of these scopes only."""
         per_h = sum(self.failures_per_h(scope) for scope in self.scopes if scope in scopes)
         return replace(self, mtbf_h=1.0 / per_h if per_h else inf)
@@ -240,7 +240,7 @@ class System:
     summary: str
     source: str
     options: Mapping[str, Option]
-    mechanism: Callable[[JobFacts, Any], Policy]
+    mechanism: Callable[[JobProfile, Any], Policy]
     interval: str | None = None
     not_counted: str = ""
     family: Family = Family.OWN
@@ -256,10 +256,10 @@ class System:
         """Its maintained implementation, and the platform, in words."""
         return self.runs_as + f" ({self.only_on} only)" * bool(self.only_on)
 
-    def plan(self, job: JobFacts, settings: Mapping[str, Any], name: str) -> Policy:
+    def plan(self, job: JobProfile, settings: Mapping[str, Any], name: str) -> Policy:
         """The policy of an entry of this name that gives some options; raises ParameterError."""
         try:
-            return self.mechanism(job, Settled(self.options, settings, job, name))
+            return self.mechanism(job, OptionValues(self.options, settings, job, name))
         except ParameterError as error:
             raise ParameterError(f"{name}: {error}") from error
 

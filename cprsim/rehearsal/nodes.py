@@ -22,7 +22,7 @@ from cprsim.errors import WorkerError
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.wire import Peer, listen
 from cprsim.rehearsal.worker import address_of
-from cprsim.results.folder import remove_leftovers, workshop
+from cprsim.results.folder import remove_leftovers, scratch_dir
 from cprsim.version import PACKAGE
 
 START_S = 120.0  # at most until the fork server is warm: it may have to compile
@@ -181,7 +181,7 @@ def forking(material: Material) -> Iterator[ForkServer]:
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
     }
     command = [sys.executable, "-m", "cprsim.rehearsal.fork_server", str(os.getpid())]
-    with workshop(parent / "cprsim") as workplace:
+    with scratch_dir(parent / "cprsim") as workplace:
         folder = workplace / "s"
         folder.mkdir(0o700)
         if len(str(folder)) > MOST_PATH:

@@ -114,7 +114,7 @@ def saves_due(
 
     Raises ParameterError: two saves would fall between the same two batches.
     """
-    if not policy.is_strategy:
+    if not policy.from_cpr_paper:
         kinds = [
             _grid(policy, capture.every_h or inf, useful_h, n_samples, on_grid)
             for capture in policy.captures

@@ -79,7 +79,7 @@ def model_of(
 ) -> Experiment:
     """The scenario with calibrated costs and the kills as its failures."""
     costs = costs_of_run(orders, calibration, material)
-    if policy.is_strategy:
+    if policy.from_cpr_paper:
         policy = _strategy(policy, orders, calibration, material)
         policy = at_costs(policy, costs, experiment.cluster)
     else:

@@ -126,12 +126,12 @@ def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) ->
                 f"--strategies: the scenario has no `{name}`; it has {', '.join(listed)}"
             )
         policy = listed[name]
-        if n_trainers > 1 and not policy.is_strategy:
+        if n_trainers > 1 and not policy.from_cpr_paper:
             raise ParameterError(
                 f"`{name}` is rehearsed with one trainer: set `cluster.trainers: 1`, or leave it "
                 "out"
             )
-        if policy.is_strategy and name in with_costs:
+        if policy.from_cpr_paper and name in with_costs:
             raise ParameterError(
                 f"`{name}` has its own costs; a rehearsal takes the section `costs`: put them "
                 "there, or leave it out"
@@ -229,7 +229,7 @@ def orders_of(
         due=saves_due(policy, experiment.useful_h, material.n_samples, material.on_grid),
         speeds=speeds_of(experiment, material),
         sub_saves=policy.sub_saves,
-        behind=() if policy.is_strategy else saves_behind(policy),
+        behind=() if policy.from_cpr_paper else saves_behind(policy),
         holders=holders_of(policy, cluster.n_emb_ps),
         fetch_s=fetch_s(policy),
         kills=kills,

@@ -75,7 +75,7 @@ class ResultTarget:
 
 
 @dataclass(frozen=True)
-class Kept(Generic[Made]):
+class StoredResult(Generic[Made]):
     """Contents of a results folder, and whether they were found or made."""
 
     made: Made
@@ -89,7 +89,7 @@ class Kept(Generic[Made]):
         return {"folder": self.folder, "found_again": self.found_again, "holds": self}
 
 
-def kept(
+def load_or_compute(
     folder: str | Path | None,
     loaded: LoadedScenario,
     read: Callable[[Path], Made],
@@ -98,8 +98,8 @@ def kept(
     kind: str = "",
     replay: int | None = None,
     identity: Identity | None = None,
-    sole_writer: bool = False,
-) -> Kept[Made]:
+    one_writer: bool = False,
+) -> StoredResult[Made]:
     """Read the results folder of a scenario, or make it if there is no sound one.
 
     Parameters
@@ -115,18 +115,20 @@ def kept(
     target = ResultTarget(root, identity, datetime.now(UTC), about)
     if folder is None:
         weakref.finalize(target, shutil.rmtree, root, ignore_errors=True)
-    made, found_again = finished_or_make(
-        target.folder, read, lambda: make(target), sole_writer=sole_writer
+    made, found_again = get_or_create(
+        target.folder, read, lambda: make(target), one_writer=one_writer
     )
-    return Kept(made, target.folder, None if folder is None else target.folder, found_again, target)
+    return StoredResult(
+        made, target.folder, None if folder is None else target.folder, found_again, target
+    )
 
 
-def finished_or_make(
+def get_or_create(
     folder: Path,
     read: Callable[[Path], Made],
     make: Callable[[], Made],
     *,
-    sole_writer: bool = False,
+    one_writer: bool = False,
 ) -> tuple[Made, bool]:
     """Read a finished folder, or make it if missing or damaged; returns whether it was found."""
     if folder.exists():
@@ -135,7 +137,7 @@ def finished_or_make(
             return read(folder), True
         watch.warn(f"{wrong}; it is made anew")
     require_writable(folder.parent)
-    with sole(folder) if sole_writer else nullcontext():
+    with exclusive_lock(folder) if one_writer else nullcontext():
         return make(), False
 
 
@@ -375,7 +377,7 @@ def publishing(final: Path) -> Iterator[Path]:
     """
     with writes(final), _existing(final.parent):
         remove_leftovers(final.parent)
-        with workshop(final) as folder:
+        with scratch_dir(final) as folder:
             new = folder / "new"
             new.mkdir()
             yield new
@@ -409,7 +411,7 @@ def _existing(root: Path) -> Iterator[None]:
 
 
 @contextmanager
-def sole(final: Path) -> Iterator[None]:
+def exclusive_lock(final: Path) -> Iterator[None]:
     """Exclude other processes that make `final` during the block."""
     path = final.parent / f".{final.name}.lock"
     with _existing(final.parent):
@@ -432,7 +434,7 @@ def sole(final: Path) -> Iterator[None]:
 
 
 @contextmanager
-def workshop(final: Path) -> Iterator[Path]:
+def scratch_dir(final: Path) -> Iterator[Path]:
     """A temporary folder next to `final`, deleted at the end of the block.
 
     If the process is killed, `remove_leftovers` deletes it.

@@ -157,7 +157,7 @@ def samples_of(
 
 
 @np.errstate(invalid="ignore")  # replications that did not finish
-def apart(a: Sample, b: Sample) -> Sample:
+def paired_difference(a: Sample, b: Sample) -> Sample:
     """B - a over the replications that both have; finished where all of both are."""
     common, at_a, at_b = np.intersect1d(
         a.replication, b.replication, assume_unique=True, return_indices=True
@@ -230,7 +230,7 @@ def difference_of(
     Of independent samples it is Student's t with Welch's degrees of freedom (Welch 1947).
     """
     if paired:
-        return estimates_of(apart(a, b), one_curve=one_curve)
+        return estimates_of(paired_difference(a, b), one_curve=one_curve)
     n, estimates = min(len(a.finished), len(b.finished)), {}
     for name in (name for name in a.metrics if name in b.metrics):
         estimates[name] = Estimate(b.mean(name) - a.mean(name), n=n)

@@ -101,7 +101,8 @@ class JobPrices:
             month,
             energy_kwh(prices, usage) if prices.watts else None,
             carbon_kg(prices, usage),
-            use.auc_loss is None and (prices.auc_loss is not None or policy.loses_as is not None),
+            use.auc_loss is None
+            and (prices.auc_loss is not None or policy.accuracy_model is not None),
         )
 
 

@@ -294,7 +294,7 @@ def _outcome(
             if keep_losses
             else (
                 np.concatenate([part.stale_h for part in rows]),
-                np.concatenate([part.stale_net_h for part in rows]),
+                np.concatenate([part.stale_since_reload_h for part in rows]),
             ),
         )
         for policy, rows in zip(experiment.policies, rows_of, strict=True)

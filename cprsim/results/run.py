@@ -334,7 +334,7 @@ def _longer_than_intervals(policy: Policy, useful_h: float) -> Iterator[str]:
         waits = capture.when_busy is WhenBusy.WAIT and n_saves_due(capture.every_h, useful_h) > 1
         if not waits or behind_h <= most_h * (1.0 + ROUNDING):
             continue
-        if policy.is_strategy:
+        if policy.from_cpr_paper:
             behind = hours(capture.parts * behind_h)
             yield (
                 f"{policy.name}: a save runs in the background for {behind}, longer than the "

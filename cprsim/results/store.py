@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from cprsim.errors import UNUSABLE, ResultError, WorkerError
 from cprsim.files import digest_of, writes
-from cprsim.results.folder import remove_leftovers, workshop
+from cprsim.results.folder import remove_leftovers, scratch_dir
 from cprsim.results.identity import source_digest
 from cprsim.results.words import count
 from cprsim.workers import Workers, run_each
@@ -71,9 +71,9 @@ class PointStore:
         self.damaged.append(path)
         return None
 
-    def put(self, digest: str, body: Body, desk: Path) -> None:
+    def put(self, digest: str, body: Body, scratch: Path) -> None:
         """Store a finished point atomically, by a draft in the folder `desk`."""
-        draft, path = desk / digest, self.path(digest)
+        draft, path = scratch / digest, self.path(digest)
         stored = {"sha256": digest_of(body), "body": body}
         draft.write_text(json.dumps(stored, allow_nan=False), "utf-8")
         path.parent.mkdir(exist_ok=True)
@@ -85,7 +85,7 @@ class PointStore:
         n = sum(self.path(digest).is_file() for digest in digests)
         return f"{n:,} of {count(len(digests), 'point')} are finished and kept in {self.folder}"
 
-    def complete(
+    def compute_missing(
         self,
         points: Sequence[Any],
         compute: Callable[[Any], Sequence[Body]],
@@ -124,12 +124,12 @@ class PointStore:
             self.folder.mkdir(parents=True, exist_ok=True)
             remove_leftovers(self.folder)  # of sweeps that were killed
             with (
-                workshop(self.folder / "sweep") as desk,
+                scratch_dir(self.folder / "sweep") as scratch,
                 closing(run_each(run, work, workers, lambda n: tasks[n].name)) as results,
             ):
                 for number, bodies in results:
                     for digest, body in zip(tasks[number].digests, bodies, strict=True):
-                        self.put(digest, body, desk)
+                        self.put(digest, body, scratch)
                         yield digest, body
 
 

@@ -34,7 +34,7 @@ from cprsim.job.records import (
 from cprsim.logs.formats import read_log
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.restarts import with_restarts, with_stops
-from cprsim.recovery.system import JobFacts, System, noticed_after
+from cprsim.recovery.system import JobProfile, System, noticed_after
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario.cluster import ClusterSection, CostsSection, OwnCosts
 from cprsim.scenario.curves import chosen_curve
@@ -120,13 +120,13 @@ class Experiment:
         return SimulatedJob(job.useful_h, self.cluster, clock, scopes, policy, job.horizon_h)
 
     @cached_property
-    def facts(self) -> JobFacts:
+    def facts(self) -> JobProfile:
         """Profile of the job before it runs, at the costs of the section `costs`."""
         cluster, section = self.cluster, self.scenario.cluster
         expected = self.failures.expected(cluster, self.useful_h)
         reverted = expected_reverts(self.failures, self.scopes, self.shares, cluster, self.useful_h)
         n_nodes, node_bytes = section.n_nodes_of[section.state_role], section.shard_bytes
-        return JobFacts(
+        return JobProfile(
             useful_h=self.useful_h,
             cluster=cluster,
             role=section.state_role,
@@ -143,7 +143,7 @@ class Experiment:
             is_emb_ps=section.state_role == EMB_PS,
             mtbf_shard_h=reverted.mtbf_shard_h,
             n_shards_together=reverted.n_shards_together,
-            beside_fraction=_beside_fraction(self, expected.mtbf_h),
+            overlapped_fraction=_overlapped_fraction(self, expected.mtbf_h),
             clock=self.failures.clock,
         )
 
@@ -339,13 +339,13 @@ def policy_of(
     require_legal(policy, experiment.cluster, facts.scopes)
     if entry.costs is not None and entry.costs.detect is not None:
         policy = noticed_after(policy, at_own_costs.costs.detect)
-    if not policy.is_strategy:
+    if not policy.from_cpr_paper:
         every_h = [capture.every_h for capture in policy.captures if capture.every_h is not None]
         policy = replace(
             policy,
             interval_h=min(every_h, default=inf),
             interval_rule=entry.strategy,
-            loses_as=entry.strategy if system.not_counted else None,
+            accuracy_model=entry.strategy if system.not_counted else None,
         )
     if interval_h is None:
         return policy
@@ -371,7 +371,7 @@ def _options(
     return {key: value for key, value in given.items() if key in system.options}
 
 
-def _beside_fraction(experiment: Experiment, mtbf_h: float) -> float:
+def _overlapped_fraction(experiment: Experiment, mtbf_h: float) -> float:
     """Mean fraction of detection and rescheduling time in which the other nodes keep working.
 
     A failure of a role for which the job does not wait only loses the work of its nodes: 1/n for

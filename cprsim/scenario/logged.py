@@ -24,7 +24,7 @@ from cprsim.job.records import (
     Ints,
     Transfer,
 )
-from cprsim.logs.jobs.facts import LoggedJob, apart, failures_at_h
+from cprsim.logs.jobs.facts import LoggedJob, distinct_instants, failures_at_h
 from cprsim.recovery.paper import STRATEGIES, at_costs
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import checked_data
@@ -45,7 +45,7 @@ def scenario_of(
     """
     names = [entry.get("strategy") if isinstance(entry, dict) else entry for entry in recovery]
     needs_servers = any(name in STRATEGIES and name not in ("none", "full") for name in names)
-    at_h = apart(facts.failed_h.mean(axis=1)).tolist()
+    at_h = distinct_instants(facts.failed_h.mean(axis=1)).tolist()
     most_h = facts.useful_h * (1.0 if facts.clock is Clock.PROGRESS else STOPPED_BEYOND)
     ran: dict[str, Plain] = {
         "strategy": "full",
@@ -143,7 +143,7 @@ def with_own_costs(
         costs = replace(costs, save_stall=Listed(saves_h))
     policies = tuple(
         at_costs(policy, costs, experiment.cluster)
-        if policy.is_strategy and entry.costs is None
+        if policy.from_cpr_paper and entry.costs is None
         else policy
         for policy, entry in zip(experiment.policies, experiment.scenario.recovery, strict=True)
     )

@@ -42,8 +42,8 @@ from cprsim.job.policy import (
     Tier,
 )
 from cprsim.job.records import Duration, OverLink, SmallTables, Storage, SubSaves
+from cprsim.recovery.building_blocks import YOUNG_H
 from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY_PREFIX, STRATEGIES
-from cprsim.recovery.pieces import YOUNG_H
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.cluster import OwnCosts
 from cprsim.scenario.quantities import (

@@ -51,7 +51,9 @@ class Rows:
     costs: CostBreakdown
     losses: ShardLoss  # none where they are not kept
     stale_h: Floats  # (n_replications,) share x work since the last save, summed over the losses
-    stale_net_h: Floats  # (n_replications,) the same since the later of save and own reload
+    stale_since_reload_h: (
+        Floats  # (n_replications,) the same since the later of save and own reload
+    )
 
 
 def run_block(
@@ -174,7 +176,7 @@ class Block:
 
 def row_parts(policy: Policy) -> tuple[str, ...]:
     """The parts of a policy's rows: a strategy has all of the paper's, be they 0."""
-    first = PARTS if policy.is_strategy else ()
+    first = PARTS if policy.from_cpr_paper else ()
     return tuple(dict.fromkeys((*first, *policy.parts)))
 
 

@@ -1,6 +1,6 @@
 """The cluster in SimPy: jobs on shared nodes, spares and storage, event by event.
 
-A job is a process (`RunningJob.life`). It arrives, waits for its nodes, and goes from one instant
+A job is a process (`RunningJob.run`). It arrives, waits for its nodes, and goes from one instant
 to the next: the one that its step names (`step.next_event`), or the one at which it gets a node
 that it asked for, or a transfer of it ends. `step` then changes the state of the job. A repair is a
 process, free nodes are a `simpy.Container`, the storage is a process that shares its bandwidth
@@ -34,7 +34,7 @@ from cprsim.simulation.spec import FINISHED, GOING, NONE, SAME_INSTANT, spec_of
 from cprsim.simulation.state import N_OF_LOSS, Drawn, no_recovery, sim_of
 from cprsim.simulation.step import FailedSlots, advance, complete, end, fail, next_event, start
 from cprsim.simulation.storage import ALL_ALONE, SharedSaves, SharedStorage, Transfers
-from cprsim.simulation.strikes import ScopedFailures, known_from
+from cprsim.simulation.strikes import ScopedFailures, next_failure
 
 FIRST_DRAWS_OF_BLOCK = 64  # that a block has of each cost
 
@@ -151,7 +151,7 @@ class RunningJob:
         self.skips = not block.shared_saves.captures  # whole cycles: nothing but speed
         self.log: LogLines | None = None
 
-    def life(self, arrive_h: float = 0.0) -> Process:
+    def run(self, arrive_h: float = 0.0) -> Process:
         """From arrival to end, instant by instant."""
         env, n_nodes = self.cluster.env, self.block.spec.n_slots
         if arrive_h > 0.0:
@@ -249,7 +249,7 @@ class RunningJob:
 
     def find_failure(self, chunk: int, failure: int) -> None:
         """The job's next failure, if it is drawn."""
-        self.chunk, self.failure = known_from(self.block.strikes, self.row, chunk, failure)
+        self.chunk, self.failure = next_failure(self.block.strikes, self.row, chunk, failure)
 
     def fails_at_h(self) -> float:
         """When the next failure is due, on their clock; where it is not drawn, not before then."""
@@ -326,7 +326,7 @@ def run_one(
     cluster = SharedCluster(n_spares=job.cluster.n_spares)
     running = RunningJob(cluster, BlockOfJobs(job, failures, draws), row)
     running.skips, running.log = skips, LogLines(job.policy.parts)
-    ran: Any = cluster.env.run(until=cluster.env.process(running.life()))
+    ran: Any = cluster.env.run(until=cluster.env.process(running.run()))
     return ran, running.log.log()
 
 
@@ -335,7 +335,7 @@ def run_fleet(
 ) -> list[Ran]:
     """Run several jobs, each given as a block and its row, and return the results of each."""
     processes = [
-        cluster.env.process(RunningJob(cluster, block, row, number).life(at_h))
+        cluster.env.process(RunningJob(cluster, block, row, number).run(at_h))
         for number, (at_h, (block, row)) in enumerate(zip(arrive_h, jobs, strict=True))
     ]
     cluster.env.run()

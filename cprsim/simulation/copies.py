@@ -23,7 +23,7 @@ from cprsim.simulation.spec import (
 from cprsim.simulation.state import N_LEVELS, Sim
 
 NEVER_WRITTEN = 2**62  # order of wiping: this slot is without that level
-LIVE = NEVER_WRITTEN - 1  # order of writing of what is always current
+ALWAYS_CURRENT = NEVER_WRITTEN - 1  # order of writing of what is always current
 
 
 # --------------------------------------------------------------------------- commits and wipes
@@ -61,7 +61,7 @@ def keep(sim: Sim, tier: int, content_h: float, corrupt: bool) -> None:
     job.n_kept[tier] = last + 1
 
 
-def err(sim: Sim, progress_h: float, noticed_at_h: float) -> None:
+def corrupt_state(sim: Sim, progress_h: float, noticed_at_h: float) -> None:
     """A silent error strikes the state: whatever lies beyond this progress holds it."""
     job = sim.job
     job.n_errors += 1
@@ -191,7 +191,7 @@ def survives(sim: Sim, tier: int, order: int, only_struck: bool) -> bool:
     if level == OUTSIDE:
         return True
     n_left = 0
-    if order == LIVE:
+    if order == ALWAYS_CURRENT:
         for n in range(job.n_recent):
             n_left += slots[slots[n].recent].left and is_of(spec, tier, slots[n].recent)
     if n_left == spec.tiers[tier].size:
@@ -259,7 +259,7 @@ def choose(sim: Sim, scope: int) -> tuple[int, int, float]:
         holds = True
         for place in range(MOST_SOURCES):
             tier = spec.rules[rule].needs[place]
-            if tier != NONE and not survives(sim, tier, LIVE, only_struck):
+            if tier != NONE and not survives(sim, tier, ALWAYS_CURRENT, only_struck):
                 holds = False
         if not holds:
             continue

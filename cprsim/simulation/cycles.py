@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cprsim.compiling import inlined
 from cprsim.job.intervals import ROUNDING
 from cprsim.simulation.copies import is_of
-from cprsim.simulation.job import HARDLY_AFTER, HOPELESS_AFTER, NO_WORK_H
+from cprsim.simulation.job import HARDLY_AFTER, MAX_FAILURES_WITHOUT_PROGRESS, NO_WORK_H
 from cprsim.simulation.recoveries import rate_of_each
 from cprsim.simulation.saves import commit_all_due, completes, number_of, stand_on_grid
 from cprsim.simulation.spec import (
@@ -30,7 +30,7 @@ from cprsim.simulation.spec import (
 )
 from cprsim.simulation.state import Flight, Sim
 from cprsim.simulation.step import Next, book_work, hours_of, lose, others_at_h
-from cprsim.simulation.strikes import ScopedStrikes, known_from
+from cprsim.simulation.strikes import ScopedStrikes, next_failure
 
 # --------------------------------------------------------------------------- cycles
 
@@ -44,11 +44,11 @@ def skip_cycles(sim: Sim, event: Next, fails_at_h: float) -> bool:
     event, fails_at_h : those of `next_event`
     """
     spec, job = sim.spec, sim.job
-    if event.per_h == 0.0 or spec.fastest == NONE or job.error_h < inf:
+    if event.per_h == 0.0 or spec.most_frequent_capture == NONE or job.error_h < inf:
         return False
     behind = job.progress_h < job.frontier_h
     ends_h, steady_h = others_at_h(sim), spec.useful_h
-    stall_h = spec.captures[spec.fastest].stall_h
+    stall_h = spec.captures[spec.most_frequent_capture].stall_h
     ends_h -= max(0.0, 2.0 * SAME_INSTANT * spec.useful_h - stall_h)  # saves begin before it
     if behind:
         steady_h = min(steady_h, job.frontier_h)
@@ -56,9 +56,9 @@ def skip_cycles(sim: Sim, event: Next, fails_at_h: float) -> bool:
         steady_h = min(steady_h, fails_at_h)
     else:
         ends_h = min(ends_h, event.fails_h)
-    n = cycles_ahead(sim, spec.fastest, event.per_h, steady_h, ends_h)
+    n = n_identical_cycles(sim, spec.most_frequent_capture, event.per_h, steady_h, ends_h)
     if n > 0:
-        skip(sim, spec.fastest, n, event.per_h)
+        jump_cycles(sim, spec.most_frequent_capture, n, event.per_h)
         commit_all_due(sim, job.now_h)
     return n > 0
 
@@ -71,7 +71,7 @@ class Steady(NamedTuple):
     hours: float  # and wall hours from now
 
 
-def cycles_ahead(sim: Sim, capture: int, per_h: float, steady_h: float, ends_h: float) -> int:
+def n_identical_cycles(sim: Sim, capture: int, per_h: float, steady_h: float, ends_h: float) -> int:
     """How many cycles of a capture come before anything else happens; mostly none, soon seen.
 
     Parameters
@@ -213,7 +213,7 @@ def flushes_go_along(spec: Spec, capture: int, progress_per_h: float) -> bool:
     return True
 
 
-def skip(sim: Sim, capture: int, n: int, per_h: float) -> None:
+def jump_cycles(sim: Sim, capture: int, n: int, per_h: float) -> None:
     """Skip n cycles of work and save: advance the job to their end and book their hours."""
     spec, job = sim.spec, sim.job
     every_h = spec.captures[capture].every_h
@@ -294,7 +294,9 @@ class Stretch(NamedTuple):
     ends: bool  # the job
 
 
-def leap(sim: Sim, strikes: ScopedStrikes, chunk: int, failure: int) -> tuple[int, int, bool]:
+def closed_form_steps(
+    sim: Sim, strikes: ScopedStrikes, chunk: int, failure: int
+) -> tuple[int, int, bool]:
     """Take a plain job that works from failure to failure, as long as they are ordinary.
 
     A failure is ordinary if it strikes at no instant of something else, and the job works again
@@ -345,8 +347,8 @@ def leap(sim: Sim, strikes: ScopedStrikes, chunk: int, failure: int) -> tuple[in
         if rule == NONE:
             break
         blocked_h = recovery_of(sim, rule, strikes.scope[failure], n_loads, False)
-        next_chunk, next_failure = known_from(strikes, sim.row, chunk, failure + 1)
-        next_h = strikes.until_h if next_failure == NONE else strikes.at_h[next_failure]
+        next_chunk, following = next_failure(strikes, sim.row, chunk, failure + 1)
+        next_h = strikes.until_h if following == NONE else strikes.at_h[following]
         near_h = 2.0 * SAME_INSTANT * spec.useful_h
         strikes_it = spec.clock == WALL and next_h < now_h + blocked_h + near_h
         if strikes_it or now_h + blocked_h > spec.end_h - near_h:
@@ -356,17 +358,17 @@ def leap(sim: Sim, strikes: ScopedStrikes, chunk: int, failure: int) -> tuple[in
         job.blocked_h += blocked_h
         job.n_met += 1
         job.n_failures += 1
-        job.n_fruitless += 1
+        job.n_failures_without_progress += 1
         if frontier_h > job.frontier_at_failure_h + NO_WORK_H:
             job.frontier_at_failure_h = frontier_h
-            job.n_fruitless = 1
+            job.n_failures_without_progress = 1
         if spec.rules[rule].reverts == ALL:
             progress_h = content_h
             job.course += 1
         elif n_loads:
             job.progress_h = progress_h
             lose(sim, strikes.slot[strikes.first_slot[failure]], content_h)
-        chunk, failure = next_chunk, next_failure
+        chunk, failure = next_chunk, following
     job.now_h, job.progress_h, job.frontier_h = now_h, progress_h, frontier_h
     if lost_h > 0.0:
         job.hours[spec.lost] += lost_h
@@ -427,7 +429,7 @@ def stretch(
 def rule_of(sim: Sim, strikes: ScopedStrikes, failure: int) -> tuple[int, int]:
     """The rule of an ordinary failure, and how many shards it loads; NONE for any other."""
     spec, job, losses = sim.spec, sim.job, sim.losses
-    if failure == NONE or job.n_fruitless >= HOPELESS_AFTER:
+    if failure == NONE or job.n_failures_without_progress >= MAX_FAILURES_WITHOUT_PROGRESS:
         return NONE, 0
     first, scope = strikes.first_slot[failure], strikes.scope[failure]
     if spec.rules[0].reverts == ALL:

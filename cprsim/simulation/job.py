@@ -12,10 +12,12 @@ from cprsim.job.policy import Policy, Scope
 from cprsim.job.records import Bools, Clock, Cluster, CostBreakdown
 
 TOLERANCE_H = 1e-6  # of sums over one replication, in hours
-HOPELESS_AFTER = 1000  # failures in a row without any first-time work between them: given up
+MAX_FAILURES_WITHOUT_PROGRESS = (
+    1000  # failures in a row without any first-time work between them: given up
+)
 NO_WORK_H = 1e-9  # first-time work up to this is rounding
 HARDLY_AFTER = 5000  # failures, after which a job that is this slow is given up ...
-HARDLY_TIMES = 10.0  # ... over so many times the work that it has done so far
+MAX_SLOWDOWN = 10.0  # ... over so many times the work that it has done so far
 
 
 @dataclass(frozen=True, slots=True, eq=False)

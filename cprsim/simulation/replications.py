@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cprsim.compiling import inlined, parts_of, slow_to_compile
 from cprsim.job.records import Floats, Ints
 from cprsim.simulation import copies, cycles, recoveries, saves, step
-from cprsim.simulation.cycles import leap, skip_cycles
+from cprsim.simulation.cycles import closed_form_steps, skip_cycles
 from cprsim.simulation.saves import wanted
 from cprsim.simulation.spec import (
     GOING,
@@ -22,7 +22,7 @@ from cprsim.simulation.spec import (
 )
 from cprsim.simulation.state import Drawn, JobState, Recovery, Sim, Slot
 from cprsim.simulation.step import FailedSlots, advance, complete, end, fail, next_event, start
-from cprsim.simulation.strikes import ScopedStrikes, known_from
+from cprsim.simulation.strikes import ScopedStrikes, next_failure
 
 parts_of(copies, saves, recoveries, step, cycles)
 
@@ -79,11 +79,11 @@ def run(arrays: Arrays, drawn: Drawn, strikes: ScopedStrikes, rows: Ints, out: R
         sim = Sim(spec, job, arrays.slots, arrays.recoveries, drawn, row, out.losses, None)
         start(sim)
         n_losses = job.n_losses
-        chunk, failure = known_from(strikes, row, 0, strikes.first[0, row])
+        chunk, failure = next_failure(strikes, row, 0, strikes.first[0, row])
         while job.status == GOING:
             struck = False
-            if spec.is_plain and job.n_recoveries == 0 and job.stalled_by == NONE:
-                chunk, failure, struck = leap(sim, strikes, chunk, failure)
+            if spec.has_closed_form and job.n_recoveries == 0 and job.stalled_by == NONE:
+                chunk, failure, struck = closed_form_steps(sim, strikes, chunk, failure)
             if job.status == GOING and not has_room(sim):
                 job.status = WANTS_MORE
                 break
@@ -109,10 +109,10 @@ def run(arrays: Arrays, drawn: Drawn, strikes: ScopedStrikes, rows: Ints, out: R
                 fail(
                     sim, FailedSlots(strikes.scope[failure], strikes.slot[of], strikes.repair_h[of])
                 )
-                chunk, failure = known_from(strikes, row, chunk, failure + 1)
+                chunk, failure = next_failure(strikes, row, chunk, failure + 1)
         end(sim)
         out.hours[0, row], out.hours[1, row] = job.now_h, job.frontier_h
-        out.hours[2, row], out.hours[3, row] = job.stale_h, job.stale_net_h
+        out.hours[2, row], out.hours[3, row] = job.stale_h, job.stale_since_reload_h
         for column in range(spec.n_parts):
             out.hours[OF_JOB + column, row] = job.hours[column]
         out.counts[0, row] = job.status

@@ -141,7 +141,7 @@ class RuleSpec:
     n_stages: int
     replay_speed: float
     speed: float  # of the job in stages that do not block it
-    stops_nothing: bool  # of the saves in flight
+    is_transparent: bool  # of the saves in flight
     replays: bool
     loads: bool
     again_table: int  # how many attempts to restart fail, or NONE
@@ -201,13 +201,13 @@ class Spec:
     n_tiers: int
     tiers: Annotated[list[TierSpec], MOST_TIERS]
     n_captures: int
-    fastest: int  # capture with the most saves, if it has several, or NONE
+    most_frequent_capture: int  # capture with the most saves, if it has several, or NONE
     captures: Annotated[list[CaptureSpec], MOST_CAPTURES]
     n_rules: int
     rules: Annotated[list[RuleSpec], MOST_RULES]
     stages: Annotated[list[StageSpec], MOST_STAGES]  # those of all rules
     scopes: Annotated[list[ScopeSpec], MOST_SCOPES]
-    is_plain: bool  # `cycles.leap` takes it from failure to failure
+    has_closed_form: bool  # `cycles.leap` takes it from failure to failure
 
 
 class Tables:
@@ -316,16 +316,16 @@ def spec_of(job: SimulatedJob) -> tuple[Spec, Tables]:
         n_tiers=len(tiers),
         tiers=tiers,
         n_captures=len(captures),
-        fastest=min(often, key=lambda n: captures[n].every_h, default=NONE),
+        most_frequent_capture=min(often, key=lambda n: captures[n].every_h, default=NONE),
         captures=captures,
         n_rules=len(rules),
         rules=rules,
         stages=stages,
         scopes=scopes,
-        is_plain=False,
+        has_closed_form=False,
     )
     varies = tables.of_saves or tables.of_failures
-    spec.is_plain = not varies and is_plain(spec)
+    spec.has_closed_form = not varies and has_closed_form(spec)
     return spec, tables
 
 
@@ -410,7 +410,7 @@ def _rule(job: SimulatedJob, number: int, rule: Rule, first_stage: int, tables: 
         n_stages=len(rule.stages),
         replay_speed=rule.replay_speed,
         speed=rule.speed_meanwhile,
-        stops_nothing=rule.stops_nothing,
+        is_transparent=rule.is_transparent,
         replays=StageKind.REPLAY in kinds,
         loads=StageKind.LOAD in kinds,
         again_table=again_table,
@@ -457,7 +457,7 @@ def _scope(scope: Scope, tables: Tables) -> ScopeSpec:
     )
 
 
-def is_plain(spec: Spec) -> bool:
+def has_closed_form(spec: Spec) -> bool:
     """Whether the job has constant costs and at most one kind of save, without background work."""
     captures = spec.captures
     if len(captures) > 1 or spec.elastic_size or spec.is_uneven or spec.tax:
@@ -485,7 +485,7 @@ def is_plain(spec: Spec) -> bool:
         elif rule.reverts == SHARDS:
             if n == 0 or n < spec.n_rules - 1:
                 return False
-        elif rule.reverts != STRUCK or rule.replays or rule.stops_nothing or source == NONE:
+        elif rule.reverts != STRUCK or rule.replays or rule.is_transparent or source == NONE:
             return False
         for stage in spec.stages[rule.first_stage : rule.first_stage + rule.n_stages]:
             is_fixed = stage.has_cost or stage.kind not in (REPLAY, REGROUP)

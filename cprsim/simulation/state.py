@@ -127,11 +127,11 @@ class JobState:
     # failures
     n_met: int  # those that struck no slot included
     n_failures: int
-    n_fruitless: int  # in a row, without first-time work between them
+    n_failures_without_progress: int  # in a row, without first-time work between them
     frontier_at_failure_h: float
     course: int  # number of stretches without a rollback, of all replications
     stale_h: float  # summed over shards: since the content that they went back to
-    stale_net_h: float  # since the later of that and their own last reload
+    stale_since_reload_h: float  # since the later of that and their own last reload
     n_losses: int  # rows of `Sim.losses` that are written, of all replications
     # recoveries
     n_recoveries: int  # places in use, the free ones between them included

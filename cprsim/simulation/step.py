@@ -22,8 +22,8 @@ from cprsim.job.records import EventKind, Floats, Ints
 from cprsim.simulation.copies import (
     begin,
     choose,
+    corrupt_state,
     drop_beyond,
-    err,
     forget_wipes,
     goes_back_to,
     is_of,
@@ -31,7 +31,13 @@ from cprsim.simulation.copies import (
     reverts_of,
     wipe,
 )
-from cprsim.simulation.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER, NO_WORK_H, NOTICE
+from cprsim.simulation.job import (
+    HARDLY_AFTER,
+    MAX_FAILURES_WITHOUT_PROGRESS,
+    MAX_SLOWDOWN,
+    NO_WORK_H,
+    NOTICE,
+)
 from cprsim.simulation.log import note
 from cprsim.simulation.recoveries import (
     end_loads,
@@ -113,11 +119,13 @@ def start(sim: Sim) -> None:
         slots[slot].vacant = slots[slot].asked = False
     begin(sim)
     job.now_h = job.progress_h = job.frontier_h = job.blocked_h = 0.0
-    job.stale_h = job.stale_net_h = 0.0
+    job.stale_h = job.stale_since_reload_h = 0.0
     job.course += 1
     job.speed = job.replay_speed = 1.0
     job.stalled_by = job.waits_for = job.blocked_by = NONE
-    job.n_failures = job.n_met = job.n_saves = job.n_recoveries = job.n_fruitless = 0
+    job.n_failures = job.n_met = job.n_saves = job.n_recoveries = (
+        job.n_failures_without_progress
+    ) = 0
     job.n_repairs = job.n_queued = job.n_moving = 0
     job.next_return_h = job.stage_ends_at_h = job.link_ends_at_h = inf
     job.n_stops, job.stops_at_h = 0, spec.stop_every_h
@@ -365,7 +373,7 @@ def fail(sim: Sim, failure: FailedSlots) -> None:
     elif failure.scope == spec.silent and len(failure.slots):
         of, tables = spec.scopes[failure.scope], sim.drawn.of_failures
         latency_h = cost_h(of.latency_h, tables, of.latency_table, job.n_errors, sim.row)
-        err(sim, job.progress_h, job.now_h + latency_h)
+        corrupt_state(sim, job.progress_h, job.now_h + latency_h)
     else:
         meet(sim, failure)
     refresh(sim)
@@ -377,18 +385,18 @@ def meet(sim: Sim, failure: FailedSlots) -> None:
     if failure.scope == spec.silent:
         drop_beyond(sim, job.error_h)
     job.n_met += 1
-    if job.n_met > HARDLY_AFTER and job.now_h > HARDLY_TIMES * job.frontier_h:
+    if job.n_met > HARDLY_AFTER and job.now_h > MAX_SLOWDOWN * job.frontier_h:
         job.status = STOPPED
         return
     strike(sim, failure)
     if job.n_struck == 0:
         note_failed(sim, failure)
         return
-    job.n_fruitless += 1
+    job.n_failures_without_progress += 1
     if job.frontier_h > job.frontier_at_failure_h + NO_WORK_H:
         job.frontier_at_failure_h = job.frontier_h
-        job.n_fruitless = 1
-    if job.n_fruitless > HOPELESS_AFTER:
+        job.n_failures_without_progress = 1
+    if job.n_failures_without_progress > MAX_FAILURES_WITHOUT_PROGRESS:
         job.status = STOPPED
         return
     job.n_failures += 1
@@ -445,7 +453,7 @@ def recover(sim: Sim, failure: FailedSlots, nth: int) -> None:
             n_lost += is_of(spec, source, slots[n].struck)
     elif reverts == SHARDS:
         n_lost = spec.tiers[source].size
-    if reverts == ALL or not rule.stops_nothing:
+    if reverts == ALL or not rule.is_transparent:
         abandon_saves(sim, back_to_h, reverts == ALL, failure.scope == spec.silent)
     note_failed(sim, failure)
     replay_h = 0.0
@@ -524,7 +532,7 @@ def lose(sim: Sim, slot: int, content_h: float) -> None:
         fresh_h = max(fresh_h, slots[slot].reloaded_at_h)
     slots[slot].course, slots[slot].reloaded_at_h = job.course, job.progress_h
     job.stale_h += job.progress_h - content_h
-    job.stale_net_h += job.progress_h - fresh_h
+    job.stale_since_reload_h += job.progress_h - fresh_h
     if len(losses):
         losses[job.n_losses, 0], losses[job.n_losses, 1] = sim.row, slot
         losses[job.n_losses, 2] = job.progress_h

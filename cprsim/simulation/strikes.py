@@ -44,7 +44,7 @@ class ScopedStrikes(NamedTuple):
 
 
 @inlined
-def known_from(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tuple[int, int]:
+def next_failure(strikes: ScopedStrikes, row: int, chunk: int, failure: int) -> tuple[int, int]:
     """The chunk and number of a replication's next failure; NONE where no more is drawn.
 
     Parameters

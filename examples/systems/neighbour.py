@@ -15,12 +15,12 @@ from cprsim.job.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import JobFacts, Option, System
+from cprsim.recovery.system import JobProfile, Option, System
 
 OPTIONS = {"every": Option("time", "progress between copies to a neighbour's disk", default=0.5)}
 
 
-def plan(facts: JobFacts, options: Any) -> Policy:
+def plan(facts: JobProfile, options: Any) -> Policy:
     """Copies on the next node's disk; a failure takes all back to the newest of them."""
     stages = (
         Stage(StageKind.DETECT),

@@ -7,8 +7,8 @@ from io import StringIO
 
 import pytest
 
-from cprsim.cli import saying as module
-from cprsim.cli.saying import ERASED, Pulse
+from cprsim.cli import console as module
+from cprsim.cli.console import ERASED, StatusLine
 
 
 class Screen(StringIO):
@@ -29,7 +29,7 @@ def test_a_terminal_shows_a_line_and_other_places_lines_below_each_other(
 ) -> None:
     for name in ("FIRST_S", "REDRAWN_S", "LINE_S"):
         monkeypatch.setattr(module, name, 0.03)
-    pulse, shown = Pulse(), Screen(terminal)
+    pulse, shown = StatusLine(), Screen(terminal)
     monkeypatch.setattr(module.sys, "stderr", shown)
     with pulse.alive(), pulse.progress("simulating") as tell:
         shown.wait_for("simulating, 0 s")

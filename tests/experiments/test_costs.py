@@ -12,7 +12,7 @@ import pytest
 
 from cprsim.accuracy.curve import StalenessCurve
 from cprsim.accuracy.response import Response
-from cprsim.commands.select.pricing import bench_of
+from cprsim.commands.select.pricing import evaluator_of
 from cprsim.job.distributions import Constant
 from cprsim.job.losses import Metric
 from cprsim.job.records import SubSaves
@@ -159,15 +159,15 @@ def test_what_is_booked_and_what_a_selection_prices_go_with_it(with_curve: Make)
     hours = {
         one.policy.name: one.costs.hours_of("save").min() for one in simulate(experiment).strategies
     }
-    bench = bench_of(experiment, Limit(Metric.AUC, 0.001))
+    evaluator = evaluator_of(experiment, Limit(Metric.AUC, 0.001))
     for name, share in SHARES.items():
         # 40 h hold 10 intervals of 4 h; where they cost least, no failure strikes a save
         assert hours[f"cpr-{name}"] == pytest.approx(10 * share * SAVE_H)
-        assert bench.saves(f"cpr-{name}")[1] == pytest.approx(share * SAVE_H / N_PARTS)
-        sub_saves = bench.policy(f"cpr-{name}", inf).sub_saves
+        assert evaluator.saves(f"cpr-{name}")[1] == pytest.approx(share * SAVE_H / N_PARTS)
+        sub_saves = evaluator.policy(f"cpr-{name}", inf).sub_saves
         assert sub_saves is not None
         assert sub_saves.bytes_share == share
-    assert bench.saves("partial")[1] == pytest.approx(SAVE_H)
+    assert evaluator.saves("partial")[1] == pytest.approx(SAVE_H)
 
 
 # ------------------------------------------------------------------ shards of different sizes

@@ -15,7 +15,7 @@ from cprsim.failures.sources import Start
 from cprsim.job.distributions import Weibull
 from cprsim.logs.fit.correlated_fit import fit_correlated, fit_frailty
 from cprsim.logs.fit.lifetimes import lifetimes_of, uptimes
-from cprsim.logs.fit.observation import concentration, dispersion, togetherness, weekly_counts
+from cprsim.logs.fit.observation import concentration, dispersion, failure_groups, weekly_counts
 from tests.fitting.logs import log_drawn, outages
 
 SPREADS = [Alike(), GammaFrailty(2.5), Lemons(0.1, 4.0), Lemons(0.2, 3.0, GammaFrailty(20.0))]
@@ -96,8 +96,8 @@ def test_statistics_by_hand() -> None:
 
 def test_uptimes_need_single_failures() -> None:
     both = outages((0, 10, 10), (1, 10, 10), n_nodes=2)
-    assert togetherness(both).sizes.tolist() == [2]
-    assert togetherness(both).share_of_zero_gaps == 1.0
+    assert failure_groups(both).sizes.tolist() == [2]
+    assert failure_groups(both).share_of_zero_gaps == 1.0
     with pytest.raises(ParameterError, match="only 0 nodes failed alone"):
         fit_correlated(both)
 

@@ -14,7 +14,7 @@ from cprsim.failures.outages import Outages
 from cprsim.logs.fit.families import FAMILIES, fit
 from cprsim.logs.fit.lifetimes import Lifetimes, gaps, repair_times, uptimes
 from cprsim.logs.fit.likelihood import Fit
-from cprsim.logs.fit.observation import togetherness
+from cprsim.logs.fit.observation import failure_groups
 from tests.failures.tidy import read_infinitehbd, read_lanl
 from tests.fitting.posterior_check import portrait_of
 
@@ -96,7 +96,7 @@ def answers(logs: Path) -> Iterator[tuple[str, list[str]]]:
             f"in days {log_likelihood(gamma, 24):.1f} (gamma), {', '.join(in_days)}",
         ],
     )
-    portrait, sizes = portrait_of(log), Counter(togetherness(log).larger.tolist())
+    portrait, sizes = portrait_of(log), Counter(failure_groups(log).larger.tolist())
     yield (
         "`InfiniteHBD --nodes 400`",
         [

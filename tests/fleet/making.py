@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cprsim.commands.fleet.course import PreparedFleet, prepare
+from cprsim.commands.fleet.histories import PreparedFleet, prepare
 from cprsim.scenario.reading import LoadedScenario, load_scenario
 
 JOB = """\

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import cprsim
-from cprsim.commands.fleet.course import run_history
 from cprsim.commands.fleet.folder import load_fleet
+from cprsim.commands.fleet.histories import run_history
 from cprsim.errors import ResultError
 from tests.fleet.making import JOB, REST
 from tests.making import call

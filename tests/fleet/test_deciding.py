@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cprsim.commands.fleet import axes_of
-from cprsim.commands.fleet.course import cost_by_kind
+from cprsim.commands.fleet.histories import cost_by_kind
 from cprsim.commands.fleet.options import (
     FleetDecision,
     FleetOption,

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.commands.fleet.course import prepare, run_history
+from cprsim.commands.fleet.histories import prepare, run_history
 from cprsim.results.pipeline import simulate
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.population import scenario_of

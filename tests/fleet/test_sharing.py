@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.commands.fleet.course import run_history
+from cprsim.commands.fleet.histories import run_history
 from cprsim.simulation.cluster import SharedCluster
 from cprsim.simulation.instants import ARRIVALS, Instant, Process, TickClock
 from cprsim.simulation.storage import Flow, SharedStorage

@@ -17,7 +17,7 @@ import pytest
 from cprsim.accuracy.curve import FEWEST_SEEDS_TO_USE
 from cprsim.errors import ResultError
 from cprsim.job.losses import ALWAYS
-from cprsim.results.folder import sole
+from cprsim.results.folder import exclusive_lock
 from cprsim.scenario.reading import load_scenario
 from cprsim.training.measuring.measure import measure
 from cprsim.training.measuring.runs import (
@@ -107,7 +107,10 @@ def test_a_folder_of_another_measurement_is_refused(
 
 def test_two_processes_do_not_measure_in_one_folder(whole) -> None:
     request, _ = whole
-    with sole(request.folder), pytest.raises(ResultError, match="is being made by another"):
+    with (
+        exclusive_lock(request.folder),
+        pytest.raises(ResultError, match="is being made by another"),
+    ):
         measure(request)
 
 

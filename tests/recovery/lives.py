@@ -152,9 +152,9 @@ def check(simulator: str, life: Life) -> None:
     assert [(shard.progress_h, shard.slot, shard.content_h) for shard in outcome.stale] == [
         approx(shard) for shard in stale
     ]
-    if simulator == "simpy" and (log or life.job.policy.is_strategy):
+    if simulator == "simpy" and (log or life.job.policy.from_cpr_paper):
         whole = logged(life.job, life.failures, draws)
-        if life.job.policy.is_strategy:
+        if life.job.policy.from_cpr_paper:
             assert_folds(whole, life.job, outcome)
     if simulator == "simpy" and log:
         lines, of_log = log.split("; "), told(whole)

@@ -34,8 +34,8 @@ from tests.recovery.naive_copies import Content, Copies
 from tests.recovery.outcome import ReplicationDraws, ReplicationOutcome, StaleShard
 
 # Section 12 of docs/model.md
-HOPELESS_AFTER, NO_WORK_H = 1000, 1e-9
-HARDLY_AFTER, HARDLY_TIMES = 5000, 10.0
+MAX_FAILURES_WITHOUT_PROGRESS, NO_WORK_H = 1000, 1e-9
+HARDLY_AFTER, MAX_SLOWDOWN = 5000, 10.0
 
 ROUNDING = 1e-9  # how far from a whole multiple still counts as one
 AT_ONCE = 1e-11  # of the job: instants no further apart are one
@@ -460,7 +460,7 @@ class Replication:
 
     def meet(self, failure: ScopedFailure) -> None:
         self.n_met += 1
-        if self.n_met > HARDLY_AFTER and self.now_h > HARDLY_TIMES * self.frontier_h:
+        if self.n_met > HARDLY_AFTER and self.now_h > MAX_SLOWDOWN * self.frontier_h:
             self.finished = False
             return
         struck = {slot for slot in failure.slots if slot not in self.queue}
@@ -470,7 +470,7 @@ class Replication:
             self.frontier_at_failure_h = self.frontier_h
             self.n_without_work = 0
         self.n_without_work += 1
-        if self.n_without_work > HOPELESS_AFTER:
+        if self.n_without_work > MAX_FAILURES_WITHOUT_PROGRESS:
             self.finished = False
             return
         scope = self.job.scopes[failure.scope]
@@ -601,7 +601,7 @@ class Replication:
 
     def abandon_saves(self, rule: Rule, scope: Scope) -> None:
         """3.7 and 3.8"""
-        if rule.stops_nothing:
+        if rule.is_transparent:
             return
         self.saves_for_stop = False
         under_way = [*self.background, *([] if self.stalling is None else [self.stalling])]

@@ -36,11 +36,11 @@ CLUSTER = Cluster((Role("worker", NODES, Holds.SHARD), Role("reader", 2, Holds.N
 SCOPES = (Scope("node", Reach.NODE, Constant(0.0), notice_h=0.1),)
 NEAR = Tier("near", Medium.HOST, Ring(2), "worker")
 FAR = Tier("far", Medium.REMOTE, Outside(), "worker")
-LIVE = Tier("live", Medium.DEVICE, OWN, "worker")
+ALWAYS_CURRENT = Tier("live", Medium.DEVICE, OWN, "worker")
 TO_NEAR, TO_FAR = Capture("near", 1.0), Capture("far", 4.0)
 WAIT, LOAD, REPLAY = (Stage(kind) for kind in (StageKind.WAIT, StageKind.LOAD, StageKind.REPLAY))
 BACK = Rule(Reverts.ALL, (WAIT, LOAD), sources=("near", "far"))
-LEGAL = Policy("legal", (BACK,), (NEAR, FAR, LIVE), (TO_NEAR, TO_FAR))
+LEGAL = Policy("legal", (BACK,), (NEAR, FAR, ALWAYS_CURRENT), (TO_NEAR, TO_FAR))
 LINK = Storage(8.0, 4.0, 1.0)
 UNEVEN = Storage(8.0, 4.0, 1.0, (0.5, 1.5) * (NODES // 2))
 
@@ -50,7 +50,7 @@ def sentences(policy: Policy) -> list[str]:
 
 
 def near_is(**changes: Any) -> Policy:
-    return replace(LEGAL, tiers=(replace(NEAR, **changes), FAR, LIVE))
+    return replace(LEGAL, tiers=(replace(NEAR, **changes), FAR, ALWAYS_CURRENT))
 
 
 def saved(**changes: Any) -> Policy:
@@ -93,7 +93,7 @@ REFUSED = [
     (grown(WAIT, replace(GROW, blocks=True)), "only waits that do not block"),
     (grown(WAIT, replace(GROW, each=True)), "only waits that do not block"),
     (grown(WAIT, GROW, reverts=Reverts.STRUCK), "only waits that do not block"),
-    (replace(LEGAL, tiers=(*LEGAL.tiers, LIVE)), "there are two tiers `live`"),
+    (replace(LEGAL, tiers=(*LEGAL.tiers, ALWAYS_CURRENT)), "there are two tiers `live`"),
     (near_is(role="nobody"), "role `nobody`, which the cluster does not have"),
     (near_is(medium=Medium.REMOTE), "`near`: remote copies lie outside"),
     (near_is(placement=Ring(NODES + 1)), "has 9 copies in a ring of 8 nodes"),

@@ -16,7 +16,7 @@ import pytest
 
 from cprsim.errors import ResultError, WriteError
 from cprsim.job.records import SubSaves
-from cprsim.results.folder import damage, publishing, remove_leftovers, sole
+from cprsim.results.folder import damage, exclusive_lock, publishing, remove_leftovers
 from cprsim.results.identity import Identity, safe_name
 from cprsim.results.metrics import summarise
 from cprsim.results.rows import loss_rows, replication_rows
@@ -134,7 +134,7 @@ def test_a_lock_that_is_a_link_is_refused_and_its_target_stays(tmp_path, link):
     victim = tmp_path / "victim"
     victim.write_text("precious")
     link(victim, tmp_path / ".result.lock")
-    with pytest.raises(WriteError, match="link"), sole(tmp_path / "result"):
+    with pytest.raises(WriteError, match="link"), exclusive_lock(tmp_path / "result"):
         pass
     assert victim.read_text() == "precious"
 

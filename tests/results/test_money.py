@@ -69,7 +69,7 @@ def test_a_loss_that_nobody_knows_is_not_free() -> None:
     at = [column.heading for column in table.columns].index("accuracy")
     assert [(row[0], row[at]) for row in table.rows] == [("full", "0.00"), ("cpr", "not priced")]
     free = JobPrices(PRICES.model_copy(update={"auc_loss": None}), JOB.nodes, 0.0)
-    by_rules = replace(STALE, loses_as="hsdp")  # nobody has accepted what a system loses
+    by_rules = replace(STALE, accuracy_model="hsdp")  # nobody has accepted what a system loses
     for policy, first in ((STALE, "cpr"), (by_rules, "full")):
         said = cheapest(bills_of(free, {"full": (OFTEN, FULL), "cpr": (policy, unknown)}))
         assert said.startswith(f"Cheapest in all, accuracy not counted: {first}, ")

@@ -15,7 +15,7 @@ from cprsim.accuracy.curve import StalenessCurve
 from cprsim.accuracy.response import Response
 from cprsim.commands.select.answer import document_of_select
 from cprsim.commands.select.choice import Selection, write_selection
-from cprsim.commands.select.pricing import Bench, bench_of
+from cprsim.commands.select.pricing import CandidateEvaluator, evaluator_of
 from cprsim.commands.select.selecting import select
 from cprsim.failures.clocks import JobClock
 from cprsim.job.distributions import Constant, Exponential
@@ -104,9 +104,11 @@ def choose(
     return select(bench_by(experiment, curve, *args), **{"explain": False, **how})
 
 
-def bench_by(experiment: Experiment, curve: StalenessCurve | None, *args: Any) -> Bench:
+def bench_by(
+    experiment: Experiment, curve: StalenessCurve | None, *args: Any
+) -> CandidateEvaluator:
     """Where candidates are priced by a curve."""
-    return bench_of(replace(experiment, curve=curve), *args)
+    return evaluator_of(replace(experiment, curve=curve), *args)
 
 
 def said_of(selection: Selection) -> str:
@@ -127,7 +129,7 @@ def same(one: Policy, other: Policy) -> bool:
         bare.append(
             replace(policy, captures=captures, sub_saves=cut, interval_h=inf, interval_rule="")
         )
-        own_h = [policy.interval_h] * policy.is_strategy  # of a system, its shortest
+        own_h = [policy.interval_h] * policy.from_cpr_paper  # of a system, its shortest
         extra_h = policy.sub_saves.extra_h if policy.sub_saves else 0.0
         typed.append([*own_h, extra_h, *(one.every_h for one in policy.captures)])
     return bare[0] == bare[1] and typed[0] == pytest.approx(typed[1], rel=1e-9)

@@ -13,7 +13,7 @@ from scipy import special
 from cprsim.accuracy.curve import StalenessCurve
 from cprsim.accuracy.expected import Prediction
 from cprsim.commands.select.option import strategy as strategy_option
-from cprsim.commands.select.pricing import Bench, Priced, interval_with
+from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated, interval_with
 from cprsim.commands.select.search import best_within, cheapest_of
 from cprsim.errors import ParameterError
 from cprsim.failures.injected import Injected
@@ -65,8 +65,8 @@ def test_the_limit_holds_at_the_upper_bound_of_the_curve(job: Job) -> None:
 
 
 def test_full_recovery_is_compared_at_its_own_best(job: Job) -> None:
-    bench = bench_by(job.experiment(), curve_of(), auc(0.001))
-    best = cheapest_of(bench, "full")
+    evaluator = bench_by(job.experiment(), curve_of(), auc(0.001))
+    best = cheapest_of(evaluator, "full")
     by_hand = min(job.full_overhead(n) for n in range(1, 400))
     assert job.full_overhead(best.n_saves) <= 1.005 * by_hand
 
@@ -191,7 +191,7 @@ OPTIONS = {name: strategy_option(name) for name in ("full", "partial")}
 HALF = Limit(PLS, 0.5, confidence=0.5)
 
 
-class ByFormula(Bench):
+class ByFormula(CandidateEvaluator):
     """Candidates that lose what a formula says of the progress between two writes [h]."""
 
     def __init__(self, job: Job, loses: Callable[[float], float]) -> None:
@@ -199,16 +199,18 @@ class ByFormula(Bench):
         self.loses = loses
         self.n_tried = 0
 
-    def price(self, strategy: str, intervals_h: Iterable[float]) -> list[Priced]:
+    def price(self, strategy: str, intervals_h: Iterable[float]) -> list[Evaluated]:
         return [self.candidate(strategy, interval_h) for interval_h in intervals_h]
 
-    def candidate(self, strategy: str, interval_h: float) -> Priced:
+    def candidate(self, strategy: str, interval_h: float) -> Evaluated:
         self.n_tried += 1
         useful_h = self.experiment.useful_h
         n_writes = n_saves_due(interval_h, useful_h)
         lost = np.full(2, self.loses(min(interval_h, useful_h)))
         policy = paper_policy(strategy, RELOAD, interval_h, "by formula")
-        return Priced(strategy, policy, n_writes, n_writes, 1.0, np.zeros(2), lost, pls_alone(lost))
+        return Evaluated(
+            strategy, policy, n_writes, n_writes, 1.0, np.zeros(2), lost, pls_alone(lost)
+        )
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
@@ -218,12 +220,12 @@ def test_the_fewest_writes_within_a_limit_are_found_in_a_few_tries(
 ) -> None:
     """So many writes, and none fewer, lose half at most."""
     pieces = n_writes + 0.5
-    bench = ByFormula(job, lambda apart_h: 0.5 * (apart_h / job.useful_h * pieces) ** power)
-    found = best_within(bench, "partial", 50_000)
+    evaluator = ByFormula(job, lambda apart_h: 0.5 * (apart_h / job.useful_h * pieces) ** power)
+    found = best_within(evaluator, "partial", 50_000)
     assert found is not None
     assert n_writes <= found.n_writes <= 1.01 * n_writes
-    assert best_within(bench, "partial", n_writes - 1) is None
-    assert bench.n_tried < 60
+    assert best_within(evaluator, "partial", n_writes - 1) is None
+    assert evaluator.n_tried < 60
 
 
 # ----------------------------------------------------------------------------- falling back

@@ -25,7 +25,7 @@ from cprsim.job.policy import (
     StageKind,
     Tier,
 )
-from cprsim.recovery.system import JobFacts, Option, System
+from cprsim.recovery.system import JobProfile, Option, System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.limit import NO_LIMIT, PLS, Limit
 from cprsim.scenario.assemble import Experiment, assemble
@@ -74,7 +74,7 @@ OPTIONS = {
 def disguised(stale: bool = False) -> System:
     """Full recovery, or partial recovery, as a recovery system."""
 
-    def plan(facts: JobFacts, options: Any) -> Policy:
+    def plan(facts: JobProfile, options: Any) -> Policy:
         stages = (
             Stage(StageKind.DETECT),
             Stage(StageKind.WAIT),
@@ -114,8 +114,8 @@ def test_full_recovery_in_disguise_is_best_where_full_recovery_is(known, tmp_pat
     assert one.policy.interval_h == pytest.approx(YOUNG_H, rel=0.25)
     assert one.overhead.mean == pytest.approx(found.full.overhead.mean, rel=0.005)
     assert found.fell_back  # it does not surely cost less
-    bench = bench_by(made, None, NO_LIMIT)
-    same = [bench.price(name, [0.5])[0].overhead for name in ("full", "disguised")]
+    evaluator = bench_by(made, None, NO_LIMIT)
+    same = [evaluator.price(name, [0.5])[0].overhead for name in ("full", "disguised")]
     assert same[0] == pytest.approx(same[1], rel=1e-12)
 
 
@@ -172,14 +172,14 @@ def test_the_interval_of_a_system(
 
 def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path) -> None:
     made = experiment(tmp_path, "full, gemini")
-    bench = bench_by(made, None, NO_LIMIT)
+    evaluator = bench_by(made, None, NO_LIMIT)
     one = choose(made, None, NO_LIMIT).at_best["gemini"]
-    n_most = most_taken(bench, "gemini")
+    n_most = most_taken(evaluator, "gemini")
     assert n_most > 1000, "as many as are written one after the other"
-    most = bench.with_writes("gemini", [n_most])[0]
+    most = evaluator.with_writes("gemini", [n_most])[0]
     assert 0 < one.n_saves < n_most
     assert one.overhead.mean <= 1.02 * most.mean_overhead
-    fewer = bench.with_writes("gemini", [one.n_saves // 3])[0]
+    fewer = evaluator.with_writes("gemini", [one.n_saves // 3])[0]
     assert fewer.mean_overhead > 1.01 * most.mean_overhead
 
 

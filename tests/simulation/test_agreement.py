@@ -50,7 +50,7 @@ def test_rows_agree(number: int) -> None:
         assert [one.slot for one in of.stale] == rows.losses.slot[row == n].tolist()
     for summed_h, each_h in (
         (rows.stale_h, rows.losses.since_save_h),
-        (rows.stale_net_h, rows.losses.since_reload_h),
+        (rows.stale_since_reload_h, rows.losses.since_reload_h),
     ):
         found_h = np.bincount(row, each_h * rows.losses.share, rows.costs.n_replications)
         np.testing.assert_allclose(summed_h, found_h, CLOSE, CLOSE)

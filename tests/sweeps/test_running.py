@@ -13,7 +13,7 @@ import pytest
 
 import cprsim
 from cprsim.commands.sweep.folder import load_sweep
-from cprsim.results.folder import sole
+from cprsim.results.folder import exclusive_lock
 from cprsim.results.metrics import METRICS, differences, summarise
 from cprsim.results.pipeline import simulate
 from cprsim.results.rows import ALWAYS_NAMED, BEYOND, replication_rows
@@ -215,7 +215,7 @@ def test_what_is_damaged_is_made_anew_and_said(scenario, undrawn, name, text, sa
 def test_the_same_sweep_twice_at_once_is_refused(scenario, undrawn) -> None:
     folder = Path(sweep(scenario)["folder"])
     shutil.rmtree(folder)
-    with sole(folder):
+    with exclusive_lock(folder):
         done = call("sweep", scenario, *axes_of(*AXES), "--workers", 1)
     assert done.exit_code == 2
     assert f"is being made by another process (number {os.getpid()}): wait for it" in done.stderr

@@ -9,8 +9,8 @@ import pytest
 
 import cprsim
 from cprsim.commands.select.option import PricedEntry
-from cprsim.commands.select.pricing import bench_of
-from cprsim.commands.systems.lineup import FOUND, at_their_best, entrants_of
+from cprsim.commands.select.pricing import evaluator_of
+from cprsim.commands.systems.candidates import FOUND, at_their_best, candidates_of
 from cprsim.pages.answer import Answer
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.limit import NO_LIMIT
@@ -71,18 +71,18 @@ def drawn_job(seed: int) -> str:
 def test_no_interval_of_a_fine_sweep_costs_less_by_three_per_cent(seed, names) -> None:
     loaded = load_scenario("drawn.yaml", ["simulation.replications=100"], text=drawn_job(seed))
     experiment = assemble(loaded, with_policies=False)
-    entrants, _ = entrants_of(loaded, experiment, only=names)
-    at_best, _ = at_their_best(entrants, experiment)
+    candidates, _ = candidates_of(loaded, experiment, only=names)
+    at_best, _ = at_their_best(candidates, experiment)
     assert [one for one in at_best if one.how == FOUND]
-    for entrant in at_best:
-        option = PricedEntry(entrant.entry)
-        if entrant.how != FOUND or option.interval is None:
+    for candidate in at_best:
+        option = PricedEntry(candidate.entry)
+        if candidate.how != FOUND or option.interval is None:
             continue
-        bench = bench_of(experiment, NO_LIMIT, {option.name: option})
+        evaluator = evaluator_of(experiment, NO_LIMIT, {option.name: option})
         sweep_h = np.geomspace(1 / 120, experiment.useful_h / 2, 16).tolist()
-        sweep = [one.mean_overhead for one in bench.price(option.name, sweep_h)]
-        (taken,) = bench.price(option.name, [interval_of(entrant.text(experiment.useful_h))])
-        assert taken.mean_overhead <= 1.03 * min(sweep), entrant.text(experiment.useful_h)
+        sweep = [one.mean_overhead for one in evaluator.price(option.name, sweep_h)]
+        (taken,) = evaluator.price(option.name, [interval_of(candidate.text(experiment.useful_h))])
+        assert taken.mean_overhead <= 1.03 * min(sweep), candidate.text(experiment.useful_h)
 
 
 def interval_of(entry: str) -> float:
@@ -174,7 +174,7 @@ def test_the_bill_is_of_all_contents_from_their_first_save_on() -> None:
 
 def left_out(text: str) -> dict[str, str]:
     loaded = load_scenario("job.yaml", text=text)
-    why = entrants_of(loaded, assemble(loaded, with_policies=False))[1]
+    why = candidates_of(loaded, assemble(loaded, with_policies=False))[1]
     return {name: one.words for name, one in why.items()}
 
 

@@ -11,10 +11,10 @@ import pytest
 from cprsim.commands.systems.after import (
     ALL_NODES,
     TWO_NODES,
-    Fate,
+    FailureImpact,
     LossKind,
     after,
-    fates,
+    impacts,
     strikes_of,
 )
 from cprsim.commands.systems.listing import ListedJob, cases, listed_of, needs
@@ -32,7 +32,7 @@ from cprsim.job.policy import (
     Tier,
 )
 from cprsim.job.records import Cluster, Costs, Holds, Role, Storage
-from cprsim.recovery.system import JobFacts
+from cprsim.recovery.system import JobProfile
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.recovery import options_of
 from cprsim.simulation.job import ScopedFailure
@@ -46,7 +46,7 @@ NODE = list(CASES).index("node")
 AT_H = 4.4  # all tiers have been saved to by then
 
 
-def policy_of(name: str, job: JobFacts = JOB) -> Policy:
+def policy_of(name: str, job: JobProfile = JOB) -> Policy:
     system = SYSTEMS[name]
     return system.plan(job, options_of(name, dict(system.needs)), "this")
 
@@ -123,7 +123,7 @@ OWN = (
 )
 CLUSTER = Cluster((Role("workers", N, Holds.SHARD),))
 STEP_H, USEFUL_H = 0.01, 40.0
-SMALL = JobFacts(
+SMALL = JobProfile(
     useful_h=USEFUL_H, cluster=CLUSTER, role="workers", scopes=OWN, mtbf_h=10.0,
     costs=Costs(NOTHING, NOTHING, NOTHING, NOTHING, storage=Storage(1e13)), step_h=STEP_H,
     state_bytes=1e9, node_bytes_per_h=1e12,
@@ -149,10 +149,10 @@ BY_HAND: dict[str, tuple[str, dict[str, Any], list[tuple[LossKind, float]]]] = {
 @pytest.mark.parametrize("name", BY_HAND)
 def test_a_system_loses_at_the_worst_place_what_its_mechanism_says(name: str) -> None:
     system, options, expected = BY_HAND[name]
-    found = fates(planned(system, SMALL, **options), CLUSTER, OWN, RACK, USEFUL_H)
+    found = impacts(planned(system, SMALL, **options), CLUSTER, OWN, RACK, USEFUL_H)
     assert list(found) == ["process", "node", TWO_NODES, "rack", ALL_NODES]
     assert [(fate.kind, fate.up_to_h) for fate in found.values()] == expected
-    assert name != "hsdp, two" or found[TWO_NODES] == Fate(SAVE, 5.0, "remote")
+    assert name != "hsdp, two" or found[TWO_NODES] == FailureImpact(SAVE, 5.0, "remote")
 
 
 def test_a_job_is_asked_about_kinds_of_failures_that_it_does_not_name() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.commands.systems.lineup import LeftOut, entrants_of
+from cprsim.commands.systems.candidates import LeftOut, candidates_of
 from cprsim.commands.systems.missing import missing_keys, missing_sentence, split_save
 from cprsim.results.run import warnings_of
 from cprsim.scenario.assemble import Experiment, assemble
@@ -30,14 +30,14 @@ def experiment(text: str = TEXT) -> Experiment:
 )
 def test_a_missing_key_is_named_with_the_number_of_systems(key: str, written: str) -> None:
     loaded = load_scenario("lacking.yaml", text=TEXT.replace(written, ""))
-    entrants, left_out = entrants_of(loaded, assemble(loaded, with_policies=False))
+    candidates, left_out = candidates_of(loaded, assemble(loaded, with_policies=False))
     names = missing_keys(left_out)[key]
     assert names
-    n = len(entrants) + len(left_out)
+    n = len(candidates) + len(left_out)
     assert f"of {n} systems are not compared" in missing_sentence(left_out, n)
     assert f"`{key}` ({len(names)})" in missing_sentence(left_out, n)
-    again = entrants_of(load_scenario("lacking.yaml", text=TEXT), experiment())[0]
-    assert set(names) & {entrant.name for entrant in again}
+    again = candidates_of(load_scenario("lacking.yaml", text=TEXT), experiment())[0]
+    assert set(names) & {candidate.name for candidate in again}
 
 
 def test_nothing_is_said_where_no_key_of_every_job_is_missing() -> None:

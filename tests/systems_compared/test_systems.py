@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import cprsim
+from cprsim.commands.systems.candidates import PAPER_ONLY, candidates_of
 from cprsim.commands.systems.comparison import verdict_of
-from cprsim.commands.systems.lineup import PAPER_ONLY, entrants_of
 from cprsim.errors import CprsimError
 from cprsim.job.policy import PARTS_IN_ORDER
 from cprsim.job.records import Estimate
@@ -52,7 +52,7 @@ FEW = ("ecrec", "gemini", "hsdp", "moc", "oobleck", "torchft")  # however many s
 def few_systems() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         few = {name: SYSTEMS[name] for name in (*STRATEGIES, *FEW)}
-        patch.setattr("cprsim.commands.systems.lineup.SYSTEMS", few)
+        patch.setattr("cprsim.commands.systems.candidates.SYSTEMS", few)
         yield
 
 
@@ -309,7 +309,7 @@ def test_what_is_missing_is_named_and_what_runs_today() -> None:
 def test_what_a_job_can_not_run_today_is_left_out_where_asked(tmp_path: Path) -> None:
     experiment = maker(tmp_path, EACH_4_H)
     loaded = load_scenario(tmp_path / "scenario.yaml")
-    there, left_out = entrants_of(loaded, experiment(), available=True)
+    there, left_out = candidates_of(loaded, experiment(), available=True)
     assert {one.name for one in there} == {"none", "today", "full", "hsdp", "torchft"}
     assert {why.words for why in left_out.values()} == {PAPER_ONLY}
 

@@ -12,11 +12,11 @@ from cprsim.commands.backtest.answer import answer_of_backtest
 from cprsim.commands.backtest.replaying import advice, backtests
 from cprsim.commands.ledger import read_named
 from cprsim.commands.options import (
+    CliOption,
     DrawsSeed,
     Logs,
     Overrides,
     SavesEvery,
-    Shell,
     StateNodes,
     TimeUnit,
     assignments,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @command
 def backtest(
     *logs: Logs,
-    recovery: Annotated[str | Sequence[str], Shell("--recovery", "ENTRY", many=True)],
+    recovery: Annotated[str | Sequence[str], CliOption("--recovery", "ENTRY", many=True)],
     nodes: StateNodes = 8,
     overrides: Overrides = (),
     draws: Annotated[int, Ge(2), Le(400)] = 200,

@@ -20,7 +20,7 @@ from cprsim.logs.fit.fragments import Fragment
 from cprsim.logs.fit.goodness import Ranking, rank
 from cprsim.logs.fit.lifetimes import Lifetimes, lifetimes_of
 from cprsim.logs.fit.likelihood import Fit
-from cprsim.logs.jobs.facts import COSTS, apart, crash_loops, failures_in, interval_h
+from cprsim.logs.jobs.facts import COSTS, crash_loops, distinct_instants, failures_in, interval_h
 from cprsim.logs.jobs.ledger import JobLedger, total_hours
 from cprsim.results.pipeline import simulate
 from cprsim.scenario.logged import EachItsOwn, experiment_of
@@ -315,4 +315,4 @@ def _renewals_h(
     while at_h[-1] < until_h:
         more_h = longer * gaps.sample(rng, 1 + int(until_h / (longer * gaps.mean_h)))
         at_h = np.append(at_h, at_h[-1] + np.cumsum(more_h))
-    return apart(at_h[1:])
+    return distinct_instants(at_h[1:])

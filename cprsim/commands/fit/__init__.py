@@ -11,7 +11,7 @@ from annotated_types import Ge
 
 from cprsim.commands import command
 from cprsim.commands.fit.answer import answer_of_costs, answer_of_fit
-from cprsim.commands.options import Bootstrap, FileName, Shell, with_fields_of
+from cprsim.commands.options import Bootstrap, CliOption, FileName, with_fields_of
 from cprsim.errors import ParameterError, one_line, watch
 from cprsim.files import require_new, write_new
 from cprsim.logs.files import head_of
@@ -41,14 +41,14 @@ N_BOOTSTRAP = 199  # samples by default
     format=f"{', '.join(names())}; costs: saves and loads. Default: guessed, and shown.",
 )
 def fit(
-    log: Annotated[str | Path, Shell(metavar="LOG")],
+    log: Annotated[str | Path, CliOption(metavar="LOG")],
     *,
     causes: bool = False,
     age: Literal["new", "unknown"] | None = None,
     job_nodes: Annotated[int | None, Ge(1)] = None,
     bootstrap: Bootstrap = N_BOOTSTRAP,
     save: FileName = None,
-    **said: Any,
+    **log_options: Any,
 ) -> Answer:
     """Fit distributions to a log of failures, or of saves and loads.
 
@@ -60,7 +60,7 @@ def fit(
     ----------
     log : str or Path
         The log; it may be packed.
-    **said : options of the command
+    **log_options : options of the command
         How the log is read, and what of it counts: ``format``, ``nodes``, ``period``, ``columns``,
         ``ignore``, ``down``, ``time_unit``, ``date_format``, ``tz``, ``system``, ``repair``,
         ``coalesce``, ``together``, ``cause``, ``not_cause``, ``node``, as ``cprsim fit --help``
@@ -93,7 +93,7 @@ def fit(
     """
     if save is not None:
         require_new(Path(save))
-    spec = LogSpec(**said)
+    spec = LogSpec(**log_options)
     if causes and spec.cause is not None:
         raise ParameterError("--causes: takes all causes, --cause one alone")
     watch.doing("reading the log")

@@ -17,7 +17,7 @@ from cprsim.errors import ParameterError, one_line
 from cprsim.job.records import NO_NUMBER
 from cprsim.logs.fit.causes import RESTART_H, SAVE_H
 from cprsim.logs.fit.fragments import Fragment, job_fragment, unit_of
-from cprsim.logs.fit.goodness import Subject
+from cprsim.logs.fit.goodness import FittedQuantity
 from cprsim.logs.fit.observation import WORST_FRACTION, node_hours
 from cprsim.logs.fit.report import Fitted, frames_of, sentences
 from cprsim.pages.answer import Answer
@@ -92,8 +92,8 @@ def answer_of_fit(
         scenario = [ListingBlock("The fragment", str(written))]
     if of_job is not None and str(of_job) != str(written):
         scenario.append(ListingBlock("Simpler, without groups and lemons", str(of_job)))
-    tells = partial(_of_failures, fitted, frames, scenario, [] if files else [NEXT])
-    return Answer("fit", fitted.origin, tells, frames, values, files=files)
+    make_document = partial(_of_failures, fitted, frames, scenario, [] if files else [NEXT])
+    return Answer("fit", fitted.origin, make_document, frames, values, files=files)
 
 
 def answer_of_costs(
@@ -110,8 +110,8 @@ def answer_of_costs(
     values = {"warnings": warnings, "fragment": str(fragment), "costs": costs}
     bandwidths = [fit.bandwidth.in_words(fit.name) for fit in fits if fit.bandwidth]
     remarks = sentences([*warnings, *bandwidths, *([] if files else [NEXT])])
-    tells = partial(_of_costs, origin, frames, remarks, str(fragment))
-    return Answer("fit", origin, tells, frames, values, files=files)
+    make_document = partial(_of_costs, origin, frames, remarks, str(fragment))
+    return Answer("fit", origin, make_document, frames, values, files=files)
 
 
 # ------------------------------------------------------------------------------ tables
@@ -259,7 +259,7 @@ def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str
     )
 
 
-def _drawn(of: Fitted | Subject) -> Figure:
+def _drawn(of: Fitted | FittedQuantity) -> Figure:
 
     return nodes_figure(of) if isinstance(of, Fitted) else subject_figure(of, TITLES[of.name])
 

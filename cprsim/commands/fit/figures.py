@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cprsim.job.records import ROUNDED_Z_95
-from cprsim.logs.fit.goodness import Subject, survival_curve
+from cprsim.logs.fit.goodness import FittedQuantity, survival_curve
 from cprsim.logs.fit.lifetimes import Lifetimes
 from cprsim.logs.fit.likelihood import Fit
 from cprsim.logs.fit.report import Fitted
@@ -20,7 +20,7 @@ MOST_STEPS = 400  # of the survival curve
 N_QUANTILES = 80  # that are drawn for each family
 
 
-def subject_figure(subject: Subject, title: str) -> Figure:
+def subject_figure(subject: FittedQuantity, title: str) -> Figure:
     """Survival with its fits, hazard over age, and quantiles, side by side."""
     assert subject.ranking is not None  # nothing to draw else
     judged, lifetimes = subject.ranking.judged, subject.lifetimes

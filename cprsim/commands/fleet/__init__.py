@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from cprsim.commands import command
 from cprsim.commands.fleet.answer import answer_of_fleet
-from cprsim.commands.fleet.course import prepare
 from cprsim.commands.fleet.figures import fleet_figures
 from cprsim.commands.fleet.folder import load_fleet, write_fleet
+from cprsim.commands.fleet.histories import prepare
 from cprsim.commands.fleet.options import (
     decide,
     is_unpriced,
@@ -33,7 +33,7 @@ from cprsim.commands.options import (
 )
 from cprsim.errors import ParameterError, one_line, watch
 from cprsim.pages.save import drawing
-from cprsim.results.folder import kept
+from cprsim.results.folder import load_or_compute
 from cprsim.results.identity import file_digest, identity_of
 from cprsim.results.store import PointStore
 from cprsim.scenario.job import values_along
@@ -129,7 +129,9 @@ def fleet(
         return write_fleet(target, loaded, axes, options, decision, draw)
 
     identity = _identity(loaded, axes)
-    stored = kept(folder, loaded, load_fleet, simulated, identity=identity, sole_writer=True)
+    stored = load_or_compute(
+        folder, loaded, load_fleet, simulated, identity=identity, one_writer=True
+    )
     return answer_of_fleet(stored.made, **stored.about())
 
 

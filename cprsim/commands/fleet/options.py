@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cprsim.commands.fleet.course import (
+from cprsim.commands.fleet.histories import (
     QUANTILES,
     STATISTICS,
     FleetCell,
@@ -217,7 +217,7 @@ def run_options(
     flat = [history for histories in by_run for history in histories]
     n_jobs = sum(fleet_of(history.loaded).jobs or 10**6 for history in flat)
     by = workers if workers.backend == "dask" or n_jobs > MOST_HERE else Workers(1)
-    bodies, _ = store.complete(flat, _bodies, _for_workers, by, on_progress)
+    bodies, _ = store.compute_missing(flat, _bodies, _for_workers, by, on_progress)
     in_order, options = iter(bodies), []
     for (where, number), histories in zip(runs, by_run, strict=True):
         scenario = histories[0].loaded

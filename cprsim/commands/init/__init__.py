@@ -12,7 +12,7 @@ from cprsim.commands.fit import fitted_fragment
 from cprsim.commands.init import first
 from cprsim.commands.init.answer import answer_of_first, answer_of_list, answer_of_written
 from cprsim.commands.init.first import for_nodes, rate_of
-from cprsim.commands.options import FileName, Shell
+from cprsim.commands.options import CliOption, FileName
 from cprsim.errors import CprsimError, ParameterError, choices, one_line
 from cprsim.files import (
     NAMES_SCHEMA,
@@ -34,14 +34,14 @@ def init(
     file: FileName = None,
     *,
     kind: Literal["recommender", "llm"] | None = None,
-    nodes: Annotated[int | str | None, Shell(metavar="N|TRAINERS+SERVERS")] = None,
-    failures: Annotated[str, Shell(metavar="MTBF|FILE|RATE|unknown")] = "unknown",
-    saves: Annotated[str, Shell(metavar="INTERVAL,COST|unknown")] = "unknown",
-    state: Annotated[str | None, Shell(metavar="SIZE")] = None,
-    storage: Annotated[str | None, Shell(metavar="BANDWIDTH")] = None,
-    length: Annotated[str | None, Shell(metavar="TIME")] = None,
-    copy: Annotated[str | None, Shell("--from", "NAME")] = None,
-    listed: Annotated[bool, Shell("--list")] = False,
+    nodes: Annotated[int | str | None, CliOption(metavar="N|TRAINERS+SERVERS")] = None,
+    failures: Annotated[str, CliOption(metavar="MTBF|FILE|RATE|unknown")] = "unknown",
+    saves: Annotated[str, CliOption(metavar="INTERVAL,COST|unknown")] = "unknown",
+    state: Annotated[str | None, CliOption(metavar="SIZE")] = None,
+    storage: Annotated[str | None, CliOption(metavar="BANDWIDTH")] = None,
+    length: Annotated[str | None, CliOption(metavar="TIME")] = None,
+    copy: Annotated[str | None, CliOption("--from", "NAME")] = None,
+    listed: Annotated[bool, CliOption("--list")] = False,
     force: bool = False,
 ) -> Answer:
     """Write a first scenario of your job, or copy a shipped one.

@@ -65,8 +65,8 @@ def answer_of_slurm(attempts: pd.DataFrame, notes: Sequence[str], node_hour: str
         "node_hour_price": None if price is None else str(price),
         "notes": [*notes, *_shared(attempts)],
     }
-    tells, name = partial(_document, frames, values, price), count(values["n_jobs"], "job")
-    return Answer("ledger", name, tells, frames, values, rows={"attempts": attempts})
+    make_document, name = partial(_document, frames, values, price), count(values["n_jobs"], "job")
+    return Answer("ledger", name, make_document, frames, values, rows={"attempts": attempts})
 
 
 def _shared(attempts: pd.DataFrame) -> list[str]:

@@ -17,17 +17,17 @@ from cprsim.commands import command
 from cprsim.commands.measure.answer import answer_of_curve
 from cprsim.commands.options import (
     AllowCode,
+    CliOption,
     Dask,
     Overrides,
     ScenarioLike,
-    Shell,
     Workers,
     source_of,
 )
 from cprsim.errors import ParameterError, watch
 from cprsim.files.units import SHARE, TIME
 from cprsim.job.losses import Metric
-from cprsim.results.folder import Kept, require_writable
+from cprsim.results.folder import StoredResult, require_writable
 from cprsim.scenario.trained_on import digests_of, option_files
 from cprsim.training.measuring.curve import curve_file
 from cprsim.training.measuring.design import design_of, measurable
@@ -55,12 +55,12 @@ def measure(
     scenario: ScenarioLike,
     overrides: Overrides = (),
     *,
-    file: Annotated[str | Path | None, Shell("--out", "FILE")] = None,
-    seeds: Annotated[int | None, Ge(3), Le(10_000), Shell(metavar="N")] = None,
-    precision: Annotated[str | float, Shell(metavar="SHARE")] = "20 %",
-    budget: Annotated[str, Shell(metavar="TIME")] = "10 min",
-    strategies: Annotated[Sequence[str], Shell("--strategy", "NAME", many=True)] = (),
-    metrics: Annotated[Sequence[str], Shell("--metric", "NAME", many=True)] = (),
+    file: Annotated[str | Path | None, CliOption("--out", "FILE")] = None,
+    seeds: Annotated[int | None, Ge(3), Le(10_000), CliOption(metavar="N")] = None,
+    precision: Annotated[str | float, CliOption(metavar="SHARE")] = "20 %",
+    budget: Annotated[str, CliOption(metavar="TIME")] = "10 min",
+    strategies: Annotated[Sequence[str], CliOption("--strategy", "NAME", many=True)] = (),
+    metrics: Annotated[Sequence[str], CliOption("--metric", "NAME", many=True)] = (),
     workers: Workers = None,
     dask: Dask = None,
     allow_code: AllowCode = False,
@@ -133,7 +133,7 @@ def measure(
     words = shlex.join(watch.command or ["cprsim.measure"])
     words = re.sub(r" --(workers|dask)[ =]\S+", "", words)  # where it ran changes no number
     write_curve(path, curve_file(measured, request, path.stem, words))
-    written = Kept(read_curve(path), path, path)
+    written = StoredResult(read_curve(path), path, path)
     return answer_of_curve(written.made, **written.about())
 
 

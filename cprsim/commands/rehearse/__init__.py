@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 from annotated_types import Ge, Le
 
 from cprsim.commands import command
-from cprsim.commands.options import Overrides, ResultsFolder, ScenarioLike, Shell, source_of
+from cprsim.commands.options import CliOption, Overrides, ResultsFolder, ScenarioLike, source_of
 from cprsim.commands.rehearse.answer import answer_of_rehearse
 from cprsim.commands.run.answer import drawings_of_run
 from cprsim.errors import watch
 from cprsim.pages.save import drawing
 from cprsim.rehearsal import keeping, rehearsing
 from cprsim.rehearsal.setting import chosen_names, require_rehearsable, smoke_overrides
-from cprsim.results.folder import kept, require_writable, sole
+from cprsim.results.folder import exclusive_lock, load_or_compute, require_writable
 from cprsim.results.identity import identity_of
 from cprsim.results.run import load_result
 from cprsim.scenario.assemble import assemble
@@ -34,8 +34,8 @@ def rehearse(
     scenario: ScenarioLike,
     overrides: Overrides = (),
     *,
-    repeat: Annotated[int, Ge(1), Le(1000), Shell(metavar="N")] = 1,
-    strategies: Annotated[str | Sequence[str], Shell(metavar="NAME,...")] = "",
+    repeat: Annotated[int, Ge(1), Le(1000), CliOption(metavar="N")] = 1,
+    strategies: Annotated[str | Sequence[str], CliOption(metavar="NAME,...")] = "",
     smoke: bool = False,
     folder: ResultsFolder = None,
 ) -> Answer:
@@ -89,13 +89,13 @@ def rehearse(
         require_writable(Path(root))
         journal = Path(root) / f".rehearsal-{started.folder_name}-{digest[:8]}"
         watch.keeps(lambda: f"runs that were done are kept in {journal}")
-        with sole(journal):
+        with exclusive_lock(journal):
             rehearsal = rehearsing.rehearse(experiment, proxy_model(loaded), names, repeat, journal)
 
     draw = drawing(folder, drawings_of_run)
     if not any(attempt.is_valid for attempt in rehearsal.attempts):
         return answer_of_rehearse(rehearsal)
-    stored = kept(
+    stored = load_or_compute(
         folder, loaded, load_result, lambda target: keeping.keep(target, rehearsal, draw),
         identity=keeping.identity(rehearsal, loaded),
     )  # fmt: skip

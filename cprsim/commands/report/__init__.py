@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cprsim.commands import command, public
-from cprsim.commands.kinds import answer_of, combined
-from cprsim.commands.options import Shell
+from cprsim.commands.kinds import answer_of, compare_results
+from cprsim.commands.options import CliOption
 from cprsim.errors import watch
 from cprsim.files import writes
 from cprsim.pages.save import save_figures
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @command
 def report(
-    *results: Annotated[Any, Shell(metavar="RESULT")],
-    out: Annotated[str | Path | None, Shell(metavar="FILE", default="report.html")] = None,
+    *results: Annotated[Any, CliOption(metavar="RESULT")],
+    out: Annotated[str | Path | None, CliOption(metavar="FILE", default="report.html")] = None,
     title: str | None = None,
-    figures: Annotated[str | Path | None, Shell(metavar="DIR")] = None,
+    figures: Annotated[str | Path | None, CliOption(metavar="DIR")] = None,
     formats: Annotated[
-        Sequence[Literal["png", "svg", "pdf"]], Shell("--format", "png|svg|pdf", many=True)
+        Sequence[Literal["png", "svg", "pdf"]], CliOption("--format", "png|svg|pdf", many=True)
     ] = ("png", "svg"),
 ) -> Answer:
     """Show results again, side by side, as a page or figures.
@@ -61,7 +61,7 @@ def report(
         Two runs have no strategy in common.
     """
     answers = [result if hasattr(result, "document") else read(result) for result in results]
-    answer = combined(answers)
+    answer = compare_results(answers)
     if figures is not None:
         watch.doing("drawing figures")
         folder, drawn = Path(figures), list[Path]()

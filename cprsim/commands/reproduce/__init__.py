@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cprsim.commands import command
-from cprsim.commands.options import FileName, Shell, Workers
+from cprsim.commands.options import CliOption, FileName, Workers
 from cprsim.commands.reproduce.answer import answer_of_list, answer_of_reproductions
 from cprsim.commands.reproduce.studies import STUDIES
 from cprsim.commands.reproduce.study import Reproduced, Work, record
@@ -23,13 +23,13 @@ KEPT = Path("results/reproduction")
 
 @command
 def reproduce(
-    *names: Annotated[str, Shell(metavar="NAME", default=[])],
-    listed: Annotated[bool, Shell("--list")] = False,
+    *names: Annotated[str, CliOption(metavar="NAME", default=[])],
+    listed: Annotated[bool, CliOption("--list")] = False,
     effort: Literal["quick", "full", "large"] = "full",
     clicks: FileName = None,
     keep: bool = False,
     workers: Workers = None,
-    folder: Annotated[str | Path, Shell("--out", "DIR")] = "results/reproduce",
+    folder: Annotated[str | Path, CliOption("--out", "DIR")] = "results/reproduce",
 ) -> Answer:
     """Reproduce published results, and compare ours with them.
 

@@ -27,7 +27,7 @@ from cprsim.pages.chart import Chart, Panel
 from cprsim.pages.draw_chart import chart_figure
 from cprsim.pages.save import save_figure
 from cprsim.results.folder import (
-    finished_or_make,
+    get_or_create,
     publishing,
     read_manifest,
     read_record,
@@ -202,7 +202,9 @@ class Work:
         named_parts = [
             Part(str(name), self.digest(name), compute) for name, compute in parts.items()
         ]
-        bodies, _ = PointStore(self.out).complete(named_parts, _computed, _tasks, self.workers)
+        bodies, _ = PointStore(self.out).compute_missing(
+            named_parts, _computed, _tasks, self.workers
+        )
         return {name: body["found"] for name, body in zip(parts, bodies, strict=True)}
 
     def per_seed(self, compute: Callable[[int], Any], n: int, first: int = 1) -> list[Any]:
@@ -275,7 +277,7 @@ def reproduce(work: Work) -> Reproduced:
             write_manifest(folder, identity, about, started)
         return read_reproduced(final)
 
-    return finished_or_make(final, read_reproduced, make)[0]
+    return get_or_create(final, read_reproduced, make)[0]
 
 
 def _write(folder: Path, summary: Summary) -> None:

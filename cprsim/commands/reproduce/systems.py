@@ -52,8 +52,8 @@ from cprsim.job.records import (
     Role,
     Storage,
 )
-from cprsim.recovery import pieces
-from cprsim.recovery.system import JobFacts
+from cprsim.recovery import building_blocks as build
+from cprsim.recovery.system import JobProfile
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.recovery.systems.behind import (
     checkfreq_steps,
@@ -83,10 +83,10 @@ PROCESS = Scope("process", Reach.PROCESS, SIMULATED_COSTS.detect, needs_node=Fal
 NODE = Scope("node", Reach.NODE, SIMULATED_COSTS.detect)
 
 
-def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
+def facts(n_nodes: int = 8, **changes: Any) -> JobProfile:
     """A job of simple numbers, on which no comparison depends."""
     costs = {key: changes.pop(key) for key in SIMULATED_COSTS.__slots__ if key in changes}
-    job = JobFacts(
+    job = JobProfile(
         useful_h=64.0, cluster=Cluster((Role("node", n_nodes, Holds.SHARD),)), role="node",
         scopes=(PROCESS,), mtbf_h=20.0, costs=replace(SIMULATED_COSTS, **costs), step_h=STEP_H,
         state_bytes=1.0, node_bytes_per_h=4.0, replicas=n_nodes,
@@ -98,7 +98,12 @@ NO_FAILURES = given_failures(((),))
 
 
 def poisson(
-    job: JobFacts, n: int, name: str, *rates_per_h: float, until_h: float = 0.0, n_together: int = 1
+    job: JobProfile,
+    n: int,
+    name: str,
+    *rates_per_h: float,
+    until_h: float = 0.0,
+    n_together: int = 1,
 ) -> ScopedStrikes:
     """Failures of each scope at its rate up to an instant, each of slots drawn at random."""
     rng, total, until_h = stream(SEED, 0, name), sum(rates_per_h), until_h or job.useful_h
@@ -120,7 +125,7 @@ def poisson(
 
 
 def costs_of(
-    job: JobFacts,
+    job: JobProfile,
     policy: Policy | str,
     failures: ScopedStrikes,
     clock: Clock = Clock.PROGRESS,
@@ -329,8 +334,8 @@ def just_in_time(n: int) -> Estimates:
     rate = 2.0 * STALL_H / after_h**2
     every_h = sqrt(2.0 * STALL_H / rate)
     job = replace(job, useful_h=100 * every_h)
-    saves = Capture(pieces.REMOTE, every_h, stall=Constant(STALL_H))
-    rules, tiers = (pieces.back_to_remote(job),), (pieces.remote_tier(job),)
+    saves = Capture(build.REMOTE, every_h, stall=Constant(STALL_H))
+    rules, tiers = (build.back_to_remote(job),), (build.remote_tier(job),)
     periodic = Policy("periodic", rules, tiers, (saves,))
     failures = poisson(job, n, "just-in-time", rate)
     after = costs_of(job, "just-in-time", failures, backstop=job.useful_h)
@@ -403,13 +408,13 @@ def levels(n: int) -> Estimates:
     nth = ceil(far_h / near_h - 0.5)
     scopes = (replace(PROCESS, detect=NO_DELAY), replace(NODE, detect=NO_DELAY))
     job = facts(4, useful_h=12 * far_h, scopes=scopes)
-    names = ("memory", pieces.REMOTE)
+    names = ("memory", build.REMOTE)
     policy = Policy(
         "levels",
         rules=(Rule(Reverts.ALL, (Stage(StageKind.DETECT),), sources=names),),
         tiers=(
             Tier("memory", Medium.HOST, OWN, job.role),
-            Tier(pieces.REMOTE, Medium.REMOTE, Outside(), job.role),
+            Tier(build.REMOTE, Medium.REMOTE, Outside(), job.role),
         ),
         captures=tuple(
             Capture(name, far_h / nth * times, stall=Constant(stall_h))
@@ -466,7 +471,7 @@ def elastic(table: Path, trace: Path) -> Estimates:
     return estimates
 
 
-def _elastic_job(n_nodes: int, useful_h: float, step_h: float, **changes: Any) -> JobFacts:
+def _elastic_job(n_nodes: int, useful_h: float, step_h: float, **changes: Any) -> JobProfile:
     """A job with immediate detection, whose nodes start work on arrival."""
     options: Options = {"save_stall": Constant(VARUNA_STALL_S / 3600.0)} | changes
     return facts(

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cprsim.commands import command
 from cprsim.commands.options import (
+    CliOption,
     Overrides,
     ResultsFolder,
     ScenarioLike,
     Seed,
-    Shell,
     number_of,
     shortcuts,
     source_of,
@@ -23,7 +23,7 @@ from cprsim.commands.run.answer import answer_of_run, drawings_of_run
 from cprsim.errors import ParameterError, one_line, watch
 from cprsim.pages.save import drawing
 from cprsim.results import pipeline
-from cprsim.results.folder import Kept, ResultTarget, kept
+from cprsim.results.folder import ResultTarget, StoredResult, load_or_compute
 from cprsim.results.limit import held_limits
 from cprsim.results.metrics import FINISHED, spreads, summarise
 from cprsim.results.run import SHARES, cheapest_of, load_result, price_of, worth_seeing, write_run
@@ -46,8 +46,8 @@ def run(
     *,
     seed: Seed = None,
     replications: int | None = None,
-    replay: Annotated[int | str | None, Shell(metavar="N|median|p95|worst")] = None,
-    fail_above: Annotated[float | str | None, Shell(metavar="PERCENT")] = None,
+    replay: Annotated[int | str | None, CliOption(metavar="N|median|p95|worst")] = None,
+    fail_above: Annotated[float | str | None, CliOption(metavar="PERCENT")] = None,
     folder: ResultsFolder = None,
 ) -> Answer:
     """Simulate a job under several recovery strategies.
@@ -109,8 +109,8 @@ def run(
             replication=number or 0, price=price_of(loaded), **decisive,
         )  # fmt: skip
 
-    def stored_run(number: int | None) -> Kept[Result]:
-        return kept(folder, loaded, load_result, simulated, replay=number)
+    def stored_run(number: int | None) -> StoredResult[Result]:
+        return load_or_compute(folder, loaded, load_result, simulated, replay=number)
 
     stored = stored_run(replay_number(replay, lambda: stored_run(None).made))
     answer = answer_of_run(stored.made, **stored.about())

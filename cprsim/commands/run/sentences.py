@@ -26,11 +26,12 @@ from cprsim.results.words import (
     writes_parts_only,
 )
 from cprsim.scenario.curves import fit_curves
-from cprsim.simulation.job import HARDLY_AFTER, HARDLY_TIMES, HOPELESS_AFTER
+from cprsim.simulation.job import HARDLY_AFTER, MAX_FAILURES_WITHOUT_PROGRESS, MAX_SLOWDOWN
 
 STOPPING_LIMITS = (
     f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
-    f"{HARDLY_TIMES:g} times the hours of the work done by then, {HOPELESS_AFTER:,} failures in a "
+    f"{MAX_SLOWDOWN:g} times the hours of the work done by then, "
+    f"{MAX_FAILURES_WITHOUT_PROGRESS:,} failures in a "
     "row without any, or at a horizon with none left"
 )
 """When a replication is given up (docs/model.md, section 9)."""

@@ -292,9 +292,9 @@ def _spans(events: pd.DataFrame) -> tuple[Span, ...]:
     """Stretches of one activity; neighbours of the same activity are one."""
     starts = events[events["activity"] != events["activity"].shift()]
     ends = [*starts["at_h"].iloc[1:], events["at_h"].iloc[-1]]
-    stretches = zip(starts["at_h"], ends, starts["activity"], strict=True)
+    work_periods = zip(starts["at_h"], ends, starts["activity"], strict=True)
     return tuple(
-        Span(float(x), float(end), str(activity)) for x, end, activity in stretches if end > x
+        Span(float(x), float(end), str(activity)) for x, end, activity in work_periods if end > x
     )
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cprsim.commands import command
 from cprsim.commands.options import (
+    CliOption,
     Overrides,
     ResultsFolder,
     ScenarioLike,
     Seed,
-    Shell,
     number_of,
     shortcuts,
     source_of,
@@ -22,14 +22,14 @@ from cprsim.commands.select.answer import answer_of_select, document_of_select
 from cprsim.commands.select.choice import load_selection, write_selection
 from cprsim.commands.select.selecting import answered, question_of
 from cprsim.pages.save import drawing
-from cprsim.results.folder import kept
+from cprsim.results.folder import load_or_compute
 
 if TYPE_CHECKING:
     from cprsim.commands.select.choice import Selection
     from cprsim.pages.answer import Answer
     from cprsim.results.folder import ResultTarget
 
-Number = Annotated[float | str | None, Shell(metavar="NUMBER|PERCENT")]
+Number = Annotated[float | str | None, CliOption(metavar="NUMBER|PERCENT")]
 
 
 @command
@@ -41,11 +41,11 @@ def select(
     max_log_loss: Number = None,
     target_pls: Number = None,
     max_loss: Annotated[
-        Mapping[str, float | str] | Sequence[str], Shell(metavar="METRIC=LOSS", many=True)
+        Mapping[str, float | str] | Sequence[str], CliOption(metavar="METRIC=LOSS", many=True)
     ] = (),
     confidence: float | None = None,
-    risk: Annotated[float | str | None, Shell(metavar="mean|SHARE")] = None,
-    curve: Annotated[Any, Shell(metavar="FILE|NAME")] = None,
+    risk: Annotated[float | str | None, CliOption(metavar="mean|SHARE")] = None,
+    curve: Annotated[Any, CliOption(metavar="FILE|NAME")] = None,
     seed: Seed = None,
     replications: int | None = None,
     folder: ResultsFolder = None,
@@ -108,14 +108,14 @@ def select(
             option = f"--{key.replace('_', '-')}"
             overridden.append(f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}")
 
-    loaded, bench = question_of(source.changed(overridden).read, replications)
+    loaded, evaluator = question_of(source.changed(overridden).read, replications)
 
     draw = drawing(folder, lambda made: document_of_select(made).drawings)
 
     def selected(target: ResultTarget) -> Selection:
-        return write_selection(target, answered(loaded, bench), draw)
+        return write_selection(target, answered(loaded, evaluator), draw)
 
-    stored = kept(folder, loaded, load_selection, selected, kind="select")
+    stored = load_or_compute(folder, loaded, load_selection, selected, kind="select")
     return answer_of_select(stored.made, **stored.about())
 
 

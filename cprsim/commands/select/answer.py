@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.commands.select.choice import Candidate, Selection, candidate_rows
+from cprsim.commands.select.choice import PricedInterval, Selection, candidate_rows
 from cprsim.commands.select.figures import selection_figure
 from cprsim.commands.select.option import RELOADING
 from cprsim.job.records import NO_NUMBER, Estimate
@@ -184,7 +184,7 @@ def _limit(selection: Selection) -> str:
     return f"Limit: {of}{limit.words} at most {limit.most:g} at its {limit.bound_words}."
 
 
-def _cells(selection: Selection, candidate: Candidate, *, waits: bool) -> list[str]:
+def _cells(selection: Selection, candidate: PricedInterval, *, waits: bool) -> list[str]:
     every = "never saves" if candidate.n_saves == 0 else hours(candidate.policy.interval_h)
     every += f" ({candidate.option})" if candidate.option else ""
     if candidate.finished_fraction < 1:
@@ -303,7 +303,7 @@ def _why_not(selection: Selection) -> Iterator[str]:
         yield f"Why not another? {'. '.join(clauses)}."
 
 
-def _why_not_this(selection: Selection, name: str, candidate: Candidate | None) -> str:
+def _why_not_this(selection: Selection, name: str, candidate: PricedInterval | None) -> str:
     chosen = selection.chosen
     if candidate is None:
         return "no interval keeps the limit"

@@ -35,7 +35,7 @@ SELECTION = "selection.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class PricedInterval:
     """One strategy at one interval, as simulated; intervals of means are 95 % and two-sided."""
 
     strategy: str
@@ -58,7 +58,7 @@ class Candidate:
     @property
     def is_system(self) -> bool:
         """Whether it is a recovery system of the scenario."""
-        return not self.policy.is_strategy
+        return not self.policy.from_cpr_paper
 
     @property
     def waits(self) -> Waits:
@@ -90,9 +90,11 @@ class Selection:
     limit: Limit
     curve: str | None  # its name and origin; None where PLS is limited and no curve is needed
     recommended: str  # strategy; full recovery where nothing surely costs less
-    full: Candidate  # at its own best interval
-    best: dict[str, Candidate | None]  # by strategy; None: no interval worth trying keeps the limit
-    formula: tuple[Candidate, ...]  # the paper's interval, both forms, under partial recovery
+    full: PricedInterval  # at its own best interval
+    best: dict[
+        str, PricedInterval | None
+    ]  # by strategy; None: no interval worth trying keeps the limit
+    formula: tuple[PricedInterval, ...]  # the paper's interval, both forms, under partial recovery
     notes: tuple[str, ...] = ()  # of the curve: what to be careful with
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
     # strategies not distinguished from the recommended one, which is the simplest of them
@@ -100,7 +102,7 @@ class Selection:
     stand_in: bool = False  # whether the curve is a shipped one, of another model than the job's
     accuracy: str = ""  # the section of a scenario that asks the same
     limited: bool = True  # whether anything compared loses samples, so that the limit counts
-    front: dict[str, tuple[Candidate, ...]]  # by strategy, from never saving on
+    front: dict[str, tuple[PricedInterval, ...]]  # by strategy, from never saving on
     break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
@@ -120,12 +122,12 @@ class Selection:
         return self.recommended == self.full.strategy
 
     @property
-    def chosen(self) -> Candidate:
+    def chosen(self) -> PricedInterval:
         """The candidate that is recommended."""
         return self.at_best[self.recommended]
 
     @property
-    def at_best(self) -> dict[str, Candidate]:
+    def at_best(self) -> dict[str, PricedInterval]:
         """Full recovery and the candidates within the limit, each at its best, by name."""
         best = {name: candidate for name, candidate in self.best.items() if candidate is not None}
         return {self.full.strategy: self.full, **best}
@@ -136,7 +138,7 @@ class Selection:
         return {name: candidate.entry for name, candidate in self.at_best.items()}
 
     @property
-    def finishing(self) -> dict[str, Candidate]:
+    def finishing(self) -> dict[str, PricedInterval]:
         """Those under which all jobs finish."""
         at_best = self.at_best.items()
         return {name: best for name, best in at_best if best.finished_fraction == 1}
@@ -147,7 +149,7 @@ class Selection:
         used = {name: (candidate.policy, self._use(candidate)) for name, candidate in finishing}
         return bills_of(prices, used)
 
-    def _use(self, candidate: Candidate) -> JobUse:
+    def _use(self, candidate: PricedInterval) -> JobUse:
         overhead = {OVERHEAD: candidate.overhead.mean * self.useful_h}
         is_auc = self.limit.quantity == Metric.AUC and isfinite(candidate.loss.mean)
         lossless = 0.0 if strategy_key(candidate.policy) is None else None

@@ -13,7 +13,7 @@ import numpy as np
 
 from cprsim.accuracy.expected import Prediction
 from cprsim.commands.select.option import FULL
-from cprsim.commands.select.pricing import Bench, Priced
+from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated
 from cprsim.commands.select.search import WORTH_TRYING, best, cheapest_of
 from cprsim.job.losses import WHOLE
 from cprsim.results.limit import Limit
@@ -25,18 +25,20 @@ HARDLY_LESS = 0.02  # of the overhead that is removed: no reason to run what is 
 class Decided:
     """The core of a selection, on the replications themselves."""
 
-    full: Priced
-    best: Mapping[str, Priced | None]
-    chosen: Priced
+    full: Evaluated
+    best: Mapping[str, Evaluated | None]
+    chosen: Evaluated
 
     @property
-    def within_limit(self) -> dict[str, Priced]:
+    def within_limit(self) -> dict[str, Evaluated]:
         """The options that keep the limit, by name."""
         return {name: priced for name, priced in self.best.items() if priced is not None}
 
 
 def decide(
-    bench: Bench, most_times: float = WORTH_TRYING, step: Callable[[], None] = lambda: None
+    evaluator: CandidateEvaluator,
+    most_times: float = WORTH_TRYING,
+    step: Callable[[], None] = lambda: None,
 ) -> Decided:
     """Choose between full recovery and the options within the limit, each at its best.
 
@@ -44,24 +46,28 @@ def decide(
     the paired difference lies above 0); of options that are not distinguished, the first. If no
     option surely costs less, full recovery is taken.
     """
-    full, best_of = cheapest_of(bench, FULL), {}
-    for name in bench.options:
+    full, best_of = cheapest_of(evaluator, FULL), {}
+    for name in evaluator.options:
         if name != FULL:
-            best_of[name] = best(bench, name, full, most_times)
+            best_of[name] = best(evaluator, name, full, most_times)
         step()
     chosen = full
     for priced in best_of.values():
-        if priced is not None and is_priced(priced, bench.limit) and priced.surely_cheaper(chosen):
+        if (
+            priced is not None
+            and is_priced(priced, evaluator.limit)
+            and priced.surely_cheaper(chosen)
+        ):
             chosen = priced
     return Decided(full, best_of, chosen)
 
 
-def is_priced(priced: Priced, limit: Limit) -> bool:
+def is_priced(priced: Evaluated, limit: Limit) -> bool:
     """Whether the limited quantity covers every accuracy loss of the candidate."""
-    return priced.policy.loses_as is None or bool(limit.metric and priced.lost.loss.any())
+    return priced.policy.accuracy_model is None or bool(limit.metric and priced.lost.loss.any())
 
 
-def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
+def simplest(evaluator: CandidateEvaluator, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
     """Choose the simplest strategy that is not distinguished from the chosen one.
 
     Such a strategy costs hardly more, and the curve does not distinguish its loss at the chosen
@@ -76,9 +82,12 @@ def simplest(bench: Bench, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
         hardly = min(hardly, max(within_limit[WHOLE].more_than(chosen).mean, 0.0))
     alike = []
     for name, priced in within_limit.items():
-        if not bench.options[name].is_strategy:
+        if not evaluator.options[name].from_cpr_paper:
             continue
-        lost, lost_by_chosen = bench.price(name, [chosen.policy.interval_h])[0].lost, chosen.lost
+        lost, lost_by_chosen = (
+            evaluator.price(name, [chosen.policy.interval_h])[0].lost,
+            chosen.lost,
+        )
         errors = np.hypot(lost.standard_error, lost_by_chosen.standard_error)
         degrees = min(lost.degrees, lost_by_chosen.degrees)
         more = Prediction(lost.loss - lost_by_chosen.loss, errors, lost.beyond, degrees)

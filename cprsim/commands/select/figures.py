@@ -8,7 +8,7 @@ from math import inf, isnan
 
 from matplotlib.figure import Figure
 
-from cprsim.commands.select.choice import Candidate, Selection
+from cprsim.commands.select.choice import PricedInterval, Selection
 from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.chart import Band, Chart, Panel, Series, floats, merged
 from cprsim.pages.draw_chart import chart_figure
@@ -99,7 +99,7 @@ def _over_saves(selection: Selection, name: str, caption: str) -> Chart:
     return Chart(f"Overhead over the number of saves: {name}", caption, (panel,))
 
 
-def _place(candidate: Candidate) -> float:
+def _place(candidate: PricedInterval) -> float:
     return max(float(candidate.n_saves), BELOW_ONE)
 
 
@@ -109,7 +109,7 @@ def _chosen(selection: Selection, x: float) -> Series:
     return replace(_points(label, [(x, candidate)]), kind="paper")
 
 
-def _points(label: str, points: Sequence[tuple[float, Candidate]]) -> Series:
+def _points(label: str, points: Sequence[tuple[float, PricedInterval]]) -> Series:
     """Overhead of the candidates that finish, by rising x."""
     finished = [
         (x, 100 * candidate.overhead.mean)

@@ -33,7 +33,7 @@ class PricedEntry:
         return self.entry.name
 
     @property
-    def is_strategy(self) -> bool:
+    def from_cpr_paper(self) -> bool:
         """Whether it is one of the paper's; else it is a recovery system."""
         return self.entry.strategy in STRATEGIES
 
@@ -75,7 +75,7 @@ class PricedEntry:
     def entry_at(self, interval_h: float, useful_h: float) -> str:
         """The entry of a scenario that runs it at an interval."""
         at = NEVER if interval_h == inf else typed(interval_h)
-        if self.is_strategy:
+        if self.from_cpr_paper:
             return dump_entry(self.entry, interval=at, target_pls=None, assumed=None)
         if self.interval is None:
             return dump_entry(self.entry)

@@ -34,7 +34,7 @@ FEWEST_OF_A_TAIL = 1000  # where a quantile of single jobs is asked for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Priced:
+class Evaluated:
     """A candidate on every replication; all arrays (n_replications,)."""
 
     strategy: str
@@ -56,18 +56,18 @@ class Priced:
     def mean_overhead(self) -> float:
         return float(self.overhead.mean()) if self.finished else inf
 
-    def keeps(self, limit: Limit) -> bool:
+    def within_limit(self, limit: Limit) -> bool:
         """Whether its loss keeps the limit at its upper bound."""
         return self.finished and limit.bound(self.lost) <= limit.most
 
-    def more_than(self, other: Priced) -> Estimate:
+    def more_than(self, other: Evaluated) -> Estimate:
         """Its overhead less another's, paired, with its 95 % interval; NaN if unfinished."""
         if not (self.finished and other.finished):
             return Estimate(np.nan, np.nan, np.nan, len(other.overhead))
         n = min(len(self.overhead), len(other.overhead))  # one may have been given up early
         return Estimate.of_mean(self.overhead[:n] - other.overhead[:n])
 
-    def surely_cheaper(self, other: Priced) -> bool:
+    def surely_cheaper(self, other: Evaluated) -> bool:
         """Whether it costs less than another, beyond noise; finishing counts first."""
         if not self.finished:
             return False
@@ -75,14 +75,14 @@ class Priced:
 
 
 @dataclass(slots=True)
-class Bench:
+class CandidateEvaluator:
     """Prices candidates of one experiment, each once, and compares them with one limit."""
 
     experiment: Experiment  # whose policies do not matter; its curve prices what is lost
     options: Mapping[str, PricedEntry]  # by name
     limit: Limit
     left_out: tuple[str, ...] = ()  # options whose loss the curve does not know
-    _simulated: dict[tuple[str, float], Priced] = field(init=False, default_factory=dict)
+    _simulated: dict[tuple[str, float], Evaluated] = field(init=False, default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
     # a policy takes milliseconds to plan, and is asked for at each simulation
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
@@ -96,7 +96,7 @@ class Bench:
         """The options that lose samples."""
         return [name for name, option in self.options.items() if option.loses(self.experiment)]
 
-    def price(self, name: str, intervals_h: Iterable[float]) -> list[Priced]:
+    def price(self, name: str, intervals_h: Iterable[float]) -> list[Evaluated]:
         """The candidates of one option at some intervals [h], in order."""
         wanted_h = list(intervals_h)
         new = [*dict.fromkeys(h for h in wanted_h if (name, h) not in self._simulated)]
@@ -104,7 +104,7 @@ class Bench:
             self._simulate(name, new[at : at + AT_ONCE])
         return [self._simulated[name, interval_h] for interval_h in wanted_h]
 
-    def with_writes(self, name: str, n_writes: Iterable[int]) -> list[Priced]:
+    def with_writes(self, name: str, n_writes: Iterable[int]) -> list[Evaluated]:
         """The candidates of one option, one per number of writes."""
         useful_h, part = self.experiment.useful_h, self.options[name].part
         return self.price(name, [interval_with(n, useful_h, part) for n in n_writes])
@@ -137,10 +137,10 @@ class Bench:
         capture runs at the given interval.
         """
         if name not in self._saves:
-            useful_h, is_strategy = self.experiment.useful_h, self.options[name].is_strategy
-            capture = self._capture(name, useful_h if is_strategy else SHORT * useful_h)
+            useful_h, from_cpr_paper = self.experiment.useful_h, self.options[name].from_cpr_paper
+            capture = self._capture(name, useful_h if from_cpr_paper else SHORT * useful_h)
             stall_h = 0.0 if capture is None or capture.stall is None else capture.stall.mean_h
-            shortest_h = 0.0 if capture is None or is_strategy else _shortest_h(capture)
+            shortest_h = 0.0 if capture is None or from_cpr_paper else _shortest_h(capture)
             self._saves[name] = shortest_h, stall_h
         return self._saves[name]
 
@@ -158,14 +158,14 @@ class Bench:
                 return captures[place] if place < len(captures) else None
         return None
 
-    def _priced(self, name: str, policy: Policy, outcome: StrategyOutcome) -> Priced:
+    def _priced(self, name: str, policy: Policy, outcome: StrategyOutcome) -> Evaluated:
         costs, losses, useful_h = outcome.costs, outcome.losses, self.experiment.useful_h
         finished, done_h = costs.finished, np.full(len(costs.finished), useful_h)
         if self.experiment.scenario.job.horizon_h is not None:
             done_h = np.where(finished, costs.useful_h, useful_h)
         part = 1.0 if policy.sub_saves is None else policy.sub_saves.fraction
         pls = lost_portion(losses.since_save_h, losses, costs.replication, useful_h)
-        return Priced(
+        return Evaluated(
             strategy=name,
             policy=policy,
             n_saves=n_saves_due(policy.interval_h, useful_h),
@@ -200,9 +200,9 @@ def _shortest_h(capture: Capture) -> float:
     return max(capture.every_h or 0.0, busy_h / capture.in_flight)
 
 
-def bench_of(
+def evaluator_of(
     experiment: Experiment, limit: Limit, options: Mapping[str, PricedEntry] | None = None
-) -> Bench:
+) -> CandidateEvaluator:
     """Where candidates are priced, in the quantity that is limited. Raises as `select` does."""
     n = experiment.simulation.replications
     if n is None or n < FEWEST_REPLICATIONS:
@@ -212,7 +212,7 @@ def bench_of(
         )
     compared = options_of(experiment) if options is None else options
     priceable = {FULL: strategy(FULL), **_priceable(experiment, limit, compared)}
-    return Bench(
+    return CandidateEvaluator(
         experiment,
         priceable,
         limit,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import count
 from math import ceil, copysign, exp, inf, isfinite, log
 
-from cprsim.commands.select.pricing import Bench, Priced
+from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated
 from cprsim.job.intervals import WORTH_NO_SAVES, n_saves_due, young_h
 from cprsim.job.records import DAY_H
 from cprsim.results.limit import Limit
@@ -28,23 +28,25 @@ FEWER = 2  # writes less than seem to be needed, to be tried at least
 WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at most
 
 
-def best(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING) -> Priced | None:
+def best(
+    evaluator: CandidateEvaluator, name: str, full: Evaluated, most_times: float = WORTH_TRYING
+) -> Evaluated | None:
     """An option at the cheapest interval that keeps the limit; None if no interval does.
 
     It saves, unless that costs `WORTH_NO_SAVES` more: what hardly ever happens is not simulated.
     """
-    found = _best(bench, name, full, most_times)
-    if found is None or found.n_writes > 0 or bench.options[name].interval is None:
+    found = _best(evaluator, name, full, most_times)
+    if found is None or found.n_writes > 0 or evaluator.options[name].interval is None:
         return found
-    n_days = max(1, int(bench.experiment.useful_h / DAY_H))
-    saving = [*_at_own_interval(bench, name), *bench.with_writes(name, [1, n_days])]
+    n_days = max(1, int(evaluator.experiment.useful_h / DAY_H))
+    saving = [*_at_own_interval(evaluator, name), *evaluator.with_writes(name, [1, n_days])]
     most = found.mean_overhead + WORTH_NO_SAVES
     good = [
         priced
         for priced in saving
         if priced.n_writes > 0
         and priced.mean_overhead < most
-        and (not priced.policy.leaves_stale or priced.keeps(bench.limit))
+        and (not priced.policy.leaves_stale or priced.within_limit(evaluator.limit))
     ]
     as_good = [one for one in good if one.mean_overhead <= WORTH_A_SAVE * found.mean_overhead]
     if as_good:
@@ -52,58 +54,60 @@ def best(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING
     return _cheapest(good) if good else found
 
 
-def _best(bench: Bench, name: str, full: Priced, most_times: float) -> Priced | None:
-    option = bench.options[name]
+def _best(
+    evaluator: CandidateEvaluator, name: str, full: Evaluated, most_times: float
+) -> Evaluated | None:
+    option = evaluator.options[name]
     if not option.reloads:
-        cheapest = cheapest_of(bench, name)
-        if not cheapest.policy.leaves_stale or cheapest.keeps(bench.limit):
+        cheapest = cheapest_of(evaluator, name)
+        if not cheapest.policy.leaves_stale or cheapest.within_limit(evaluator.limit):
             return cheapest
         if option.interval is None:
             return None
-    return best_within(bench, name, most_writes(bench, name, full, most_times))
+    return best_within(evaluator, name, most_writes(evaluator, name, full, most_times))
 
 
-def cheapest_of(bench: Bench, name: str) -> Priced:
+def cheapest_of(evaluator: CandidateEvaluator, name: str) -> Evaluated:
     """An option at its cheapest interval, regardless of its loss; unchanged without an interval."""
-    option = bench.options[name]
+    option = evaluator.options[name]
     if option.interval is None:
-        return bench.price(name, [option.policy_at(bench.experiment).interval_h])[0]
-    experiment, most = bench.experiment, most_taken(bench, name)
-    if write_h := bench.saves(name)[1]:
+        return evaluator.price(name, [option.policy_at(evaluator.experiment).interval_h])[0]
+    experiment, most = evaluator.experiment, most_taken(evaluator, name)
+    if write_h := evaluator.saves(name)[1]:
         expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
         by_young = round(experiment.useful_h / young_h(write_h, expected.mtbf_h))
-        return _least(bench, name, min(by_young, most), most)
-    if option.is_strategy:
-        return bench.with_writes(name, [FREE_WRITES])[0]
+        return _least(evaluator, name, min(by_young, most), most)
+    if option.from_cpr_paper:
+        return evaluator.with_writes(name, [FREE_WRITES])[0]
     numbers = {min(FREE_WRITES, most)}
     if experiment.scenario.silent is None:  # else the densest saves reach back the least
         numbers.add(most)
-    start = _cheapest(bench.with_writes(name, numbers))
-    return _fewest_that_help(bench, name, _least(bench, name, start.n_writes, most))
+    start = _cheapest(evaluator.with_writes(name, numbers))
+    return _fewest_that_help(evaluator, name, _least(evaluator, name, start.n_writes, most))
 
 
-def _least(bench: Bench, name: str, n_writes: int, most: int) -> Priced:
+def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -> Evaluated:
     """The candidate of the least overhead, with at most `most` writes, searched from `n_writes`.
 
     The number changes by factors, as saves cost in proportion to n and rework to 1 / n: by wide
     ones until the best lies between others, then by narrow ones.
     """
 
-    def around(n: int, factors: tuple[float, ...]) -> list[Priced]:
+    def around(n: int, factors: tuple[float, ...]) -> list[Evaluated]:
         numbers = {min(round((n + 1) * factor) - 1, most) for factor in factors}
-        return bench.with_writes(name, sorted({max(number, 0) for number in numbers}))
+        return evaluator.with_writes(name, sorted({max(number, 0) for number in numbers}))
 
     while True:
         candidates = around(n_writes, WIDE)
         best = _cheapest(candidates)
         best = best if best.finished else candidates[-1]
         if best.n_writes == n_writes or best not in (candidates[0], candidates[-1]):
-            is_free = bench.saves(name)[1] == 0  # a neighbour costs as little, and takes long
+            is_free = evaluator.saves(name)[1] == 0  # a neighbour costs as little, and takes long
             return best if is_free else _cheapest(around(best.n_writes, CLOSE_BY))
         n_writes = best.n_writes
 
 
-def _fewest_that_help(bench: Bench, name: str, enough: Priced) -> Priced:
+def _fewest_that_help(evaluator: CandidateEvaluator, name: str, enough: Evaluated) -> Evaluated:
     """Where saves cost nothing: the fewest that cost as little as the best number of them."""
     enough_overhead = WORTH_A_SAVE * enough.mean_overhead
     too_few = -1  # not known yet
@@ -111,7 +115,7 @@ def _fewest_that_help(bench: Bench, name: str, enough: Priced) -> Priced:
         fewer = int(FREE_STEP * enough.n_writes)
         between = round(exp((log(too_few + 2) + log(enough.n_writes + 1)) / 2)) - 1
         middle = fewer if too_few < 0 else between
-        priced = bench.with_writes(name, [middle])[0]
+        priced = evaluator.with_writes(name, [middle])[0]
         if priced.mean_overhead <= enough_overhead:
             enough = priced
         else:
@@ -119,48 +123,50 @@ def _fewest_that_help(bench: Bench, name: str, enough: Priced) -> Priced:
     return enough
 
 
-def _at_own_interval(bench: Bench, name: str) -> list[Priced]:
+def _at_own_interval(evaluator: CandidateEvaluator, name: str) -> list[Evaluated]:
     """An option at the interval of its entry, or of its rule; empty if that is unknown."""
-    own_h = None if bench.options[name].is_strategy else bench.own_interval_h(name)
+    own_h = None if evaluator.options[name].from_cpr_paper else evaluator.own_interval_h(name)
     if own_h is None:
         return []
-    n_pieces = ceil(bench.experiment.useful_h / own_h)
-    return [*bench.price(name, [own_h]), *bench.with_writes(name, [n_pieces - 1])]
+    n_pieces = ceil(evaluator.experiment.useful_h / own_h)
+    return [*evaluator.price(name, [own_h]), *evaluator.with_writes(name, [n_pieces - 1])]
 
 
-def most_taken(bench: Bench, name: str) -> int:
+def most_taken(evaluator: CandidateEvaluator, name: str) -> int:
     """The most saves that a recovery system takes: its interval has a shortest one."""
-    shortest_h = bench.saves(name)[0]
+    shortest_h = evaluator.saves(name)[0]
     if shortest_h == 0:
         return MOST_WRITES
-    return min(max(n_saves_due(shortest_h, bench.experiment.useful_h) - 1, 0), MOST_WRITES)
+    return min(max(n_saves_due(shortest_h, evaluator.experiment.useful_h) - 1, 0), MOST_WRITES)
 
 
-def _cheapest(candidates: list[Priced]) -> Priced:
+def _cheapest(candidates: list[Evaluated]) -> Evaluated:
     return min(candidates, key=lambda priced: priced.mean_overhead)
 
 
 # --------------------------------------------------------------------------- within a limit
 
 
-def most_writes(bench: Bench, name: str, full: Priced, most_times: float = WORTH_TRYING) -> int:
+def most_writes(
+    evaluator: CandidateEvaluator, name: str, full: Evaluated, most_times: float = WORTH_TRYING
+) -> int:
     """Number of writes that alone cost `most_times` the overhead of full recovery."""
-    write_h, n_most = bench.saves(name)[1], most_taken(bench, name)
+    write_h, n_most = evaluator.saves(name)[1], most_taken(evaluator, name)
     if write_h == 0:
         return min(FREE_WRITES, n_most)
-    budget_h = most_times * min(full.mean_overhead, 10.0) * bench.experiment.useful_h
-    least = ceil(10 / bench.options[name].part)
+    budget_h = most_times * min(full.mean_overhead, 10.0) * evaluator.experiment.useful_h
+    least = ceil(10 / evaluator.options[name].part)
     return min(max(ceil(budget_h / write_h), least), n_most)
 
 
-def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
+def best_within(evaluator: CandidateEvaluator, name: str, n_most: int) -> Evaluated | None:
     """The candidate with the fewest writes that keeps the limit; None if no candidate does."""
-    limit, n_fewest = bench.limit, bench.options[name].n_fewest
-    if bench.saves(name)[1] == 0:
-        last = bench.with_writes(name, [n_most])[0]
-        return last if last.keeps(limit) else None
-    first = bench.with_writes(name, [n_fewest])[0]
-    if first.keeps(limit):
+    limit, n_fewest = evaluator.limit, evaluator.options[name].n_fewest
+    if evaluator.saves(name)[1] == 0:
+        last = evaluator.with_writes(name, [n_most])[0]
+        return last if last.within_limit(limit) else None
+    first = evaluator.with_writes(name, [n_fewest])[0]
+    if first.within_limit(limit):
         return first
     if limit.most == 0:
         return None
@@ -169,8 +175,8 @@ def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
         if enough is not None and enough.n_writes - too_few.n_writes <= near(enough):
             break
         n = _next(too_few, enough, limit, n_most, halve=number % 5 == 0)
-        step = bench.with_writes(name, [n])[0]
-        if step.keeps(limit):
+        step = evaluator.with_writes(name, [n])[0]
+        if step.within_limit(limit):
             enough = step
         elif n >= n_most:
             return None
@@ -178,18 +184,20 @@ def best_within(bench: Bench, name: str, n_most: int) -> Priced | None:
             too_few = step
     assert enough is not None
     # a little fewer, where those between had missed by little
-    around = max(FEWER, round(1 / bench.options[name].part)) * near(enough)
+    around = max(FEWER, round(1 / evaluator.options[name].part)) * near(enough)
     lowest = max(enough.n_writes - around, n_fewest)
-    fewer = bench.with_writes(name, range(lowest, enough.n_writes, near(enough)))
-    return next((priced for priced in fewer if priced.keeps(limit)), enough)
+    fewer = evaluator.with_writes(name, range(lowest, enough.n_writes, near(enough)))
+    return next((priced for priced in fewer if priced.within_limit(limit)), enough)
 
 
-def near(priced: Priced) -> int:
+def near(priced: Evaluated) -> int:
     """Difference in the number of writes that is too small to simulate."""
     return max(1, priced.n_writes // WRITES_PER_STEP)
 
 
-def _next(too_few: Priced, enough: Priced | None, limit: Limit, n_most: int, *, halve: bool) -> int:
+def _next(
+    too_few: Evaluated, enough: Evaluated | None, limit: Limit, n_most: int, *, halve: bool
+) -> int:
     """The number of writes to try next: where a power of n + 1 would come to the limit."""
     x, y = log(too_few.n_writes + 1), _log_ratio(too_few, limit)
     if enough is None:
@@ -202,7 +210,7 @@ def _next(too_few: Priced, enough: Priced | None, limit: Limit, n_most: int, *, 
     return min(max(led, too_few.n_writes + 1), enough.n_writes - 1)
 
 
-def _log_ratio(priced: Priced, limit: Limit) -> float:
+def _log_ratio(priced: Evaluated, limit: Limit) -> float:
     """log(upper bound / limit); infinite if the bound is 0 or infinite."""
     bound = limit.bound(priced.lost) if priced.finished else inf
     return log(bound / limit.most) if 0 < bound < inf else copysign(inf, bound)

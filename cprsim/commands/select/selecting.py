@@ -11,10 +11,10 @@ import numpy as np
 from scipy import optimize
 
 from cprsim.accuracy.response import Response
-from cprsim.commands.select.choice import Candidate, Selection
+from cprsim.commands.select.choice import PricedInterval, Selection
 from cprsim.commands.select.deciding import Decided, decide, simplest
 from cprsim.commands.select.option import FULL, options_of
-from cprsim.commands.select.pricing import Bench, Priced, affordable, bench_of
+from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated, affordable, evaluator_of
 from cprsim.commands.select.search import most_writes
 from cprsim.errors import ParameterError, watch
 from cprsim.job.losses import WHOLE
@@ -38,7 +38,7 @@ FRONT_TIMES = 6  # its best number of saves, and one in so many of it: how far t
 FRONT_UP_TO = 1.3  # times full recovery's overhead, what writes may cost there
 
 
-def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, Bench]:
+def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, CandidateEvaluator]:
     """The scenario, and the pricing of its candidates. Raises CprsimError for wrong input."""
     loaded = load([])
     for number, entry in enumerate(loaded.scenario.recovery):
@@ -62,13 +62,13 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, B
     if n is None:
         n = affordable(experiment, tail=limit.risk is not None)
     loaded = load([f"--replications simulation.replications={n}"])
-    return loaded, bench_of(experiment.simulated(replications=n), limit, options)
+    return loaded, evaluator_of(experiment.simulated(replications=n), limit, options)
 
 
-def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
+def answered(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection:
     """The selection, with the inputs that would make another candidate the cheapest."""
     with watch.progress("selecting") as on_progress:
-        selection = select(bench, on_progress)
+        selection = select(evaluator, on_progress)
     bills = selection.bills(prices_of(loaded.scenario))
     best = cheapest_of(bills) if bills else selection.chosen.strategy
     costs = {name: candidate.overhead.mean for name, candidate in selection.finishing.items()}
@@ -79,52 +79,52 @@ def answered(loaded: LoadedScenario, bench: Bench) -> Selection:
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
     assumption = decisive_assumption(loaded, selection.chosen.strategy, selection.entries)
-    stand_in = bench.limit.metric is not None and is_stand_in(loaded)
+    stand_in = evaluator.limit.metric is not None and is_stand_in(loaded)
     return replace(
         selection,
         accuracy=accuracy,
         break_evens=break_evens_of(loaded, selection.entries, costs, best),
         stand_in=stand_in,
         assumption=assumption,
-        spares=_spares(bench, selection),
-        n_nodes=bench.experiment.cluster.n_nodes,
+        spares=_spares(evaluator, selection),
+        n_nodes=evaluator.experiment.cluster.n_nodes,
     )
 
 
-def _spares(bench: Bench, selection: Selection) -> tuple[SpareNeed, ...]:
+def _spares(evaluator: CandidateEvaluator, selection: Selection) -> tuple[SpareNeed, ...]:
     """How many spares would change the answer."""
     able = {
         name: candidate
         for name, candidate in selection.finishing.items()
-        if not bench.options[name].not_counted
+        if not evaluator.options[name].not_counted
     }
     policies = tuple(candidate.policy for candidate in able.values())
     waits = {name: candidate.waits for name, candidate in able.items()}
     picks = [name for name in able if name == selection.recommended]
-    return spares_of(replace(bench.experiment, policies=policies), waits, picks)
+    return spares_of(replace(evaluator.experiment, policies=policies), waits, picks)
 
 
 def select(
-    bench: Bench,
+    evaluator: CandidateEvaluator,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     *,
     explain: bool = True,
 ) -> Selection:
     """Choose the interval of each option, and the option, by the curve of the experiment."""
-    experiment, limit, curve = bench.experiment, bench.limit, bench.experiment.curve
-    n_steps, steps = (1 + explain) * len(bench.options), count(1)
+    experiment, limit, curve = evaluator.experiment, evaluator.limit, evaluator.experiment.curve
+    n_steps, steps = (1 + explain) * len(evaluator.options), count(1)
 
     def step() -> None:
         on_progress(min(next(steps), n_steps), n_steps)
 
-    decided, alike = simplest(bench, decide(bench, step=step))
+    decided, alike = simplest(evaluator, decide(evaluator, step=step))
     full, chosen = decided.full, decided.chosen
 
-    def as_candidate(priced: Priced, rule: str = "") -> Candidate:
-        return candidate_of(priced, bench, full, rule)
+    def as_candidate(priced: Evaluated, rule: str = "") -> PricedInterval:
+        return candidate_of(priced, evaluator, full, rule)
 
-    limited = bool(bench.losing)
-    fronts = _front(bench, decided, limited, step) if explain else []
+    limited = bool(evaluator.losing)
+    fronts = _front(evaluator, decided, limited, step) if explain else []
     return Selection(
         useful_h=experiment.useful_h,
         n_replications=len(full.overhead),
@@ -137,23 +137,23 @@ def select(
             name: None if priced is None else as_candidate(priced)
             for name, priced in decided.best.items()
         },
-        formula=tuple(as_candidate(priced, rule) for rule, priced in _formula(bench)),
+        formula=tuple(as_candidate(priced, rule) for rule, priced in _formula(evaluator)),
         front={name: tuple(map(as_candidate, priced)) for name, priced in fronts},
-        notes=(*(() if curve is None or not limited else curve.notes), *_notes(bench, decided)),
-        left_out=bench.left_out,
+        notes=(*(() if curve is None or not limited else curve.notes), *_notes(evaluator, decided)),
+        left_out=evaluator.left_out,
         limited=limited,
     )
 
 
-def _notes(bench: Bench, decided: Decided) -> Iterator[str]:
+def _notes(evaluator: CandidateEvaluator, decided: Decided) -> Iterator[str]:
     """Sentences on losses and limits that the overheads do not show."""
-    horizon_h = bench.experiment.scenario.job.horizon_h
+    horizon_h = evaluator.experiment.scenario.job.horizon_h
     if horizon_h is not None:
         yield (
             f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "
             "work that is done by then."
         )
-    for name, option in bench.options.items():
+    for name, option in evaluator.options.items():
         if option.not_counted:
             yield (
                 f"{name}: {option.not_counted}; that is in no number here, and it is not "
@@ -165,15 +165,17 @@ def _notes(bench: Bench, decided: Decided) -> Iterator[str]:
             yield f"{name} takes nodes on top of the job's, {extra}, whose hours are not counted."
 
 
-def candidate_of(priced: Priced, bench: Bench, full: Priced, rule: str = "") -> Candidate:
+def candidate_of(
+    priced: Evaluated, evaluator: CandidateEvaluator, full: Evaluated, rule: str = ""
+) -> PricedInterval:
     """A priced candidate as the numbers that are shown."""
-    option, policy = bench.options[priced.strategy], priced.policy
+    option, policy = evaluator.options[priced.strategy], priced.policy
     n, nothing = len(priced.overhead), np.nan
     unknown = Estimate(nothing, nothing, nothing, n)
     expected = priced.lost.mean()
-    if option.is_strategy:
+    if option.from_cpr_paper:
         policy = replace(policy, interval_rule=rule or "selected")
-    return Candidate(
+    return PricedInterval(
         strategy=priced.strategy,
         policy=policy,
         n_saves=priced.n_saves,
@@ -182,25 +184,25 @@ def candidate_of(priced: Priced, bench: Bench, full: Priced, rule: str = "") -> 
         waiting=priced.waiting,
         pls=Estimate.of_mean(priced.pls) if priced.finished else unknown,
         loss=Estimate(expected.mean, *expected.interval(), n) if priced.finished else unknown,
-        held=bench.limit.bound(priced.lost) if priced.finished else nothing,
-        keeps=priced.keeps(bench.limit),
+        held=evaluator.limit.bound(priced.lost) if priced.finished else nothing,
+        keeps=priced.within_limit(evaluator.limit),
         benefit=full.more_than(priced),
         beyond_fraction=priced.lost.beyond_fraction,
         struck_fraction=float((priced.pls > 0).mean()),
         rule=rule,
-        option="" if option.is_strategy else option.interval or "",
-        entry=option.entry_at(policy.interval_h, bench.experiment.useful_h),
+        option="" if option.from_cpr_paper else option.interval or "",
+        entry=option.entry_at(policy.interval_h, evaluator.experiment.useful_h),
     )
 
 
 # --------------------------------------------------------------------------- the paper's formula
 
 
-def _formula(bench: Bench) -> list[tuple[str, Priced]]:
+def _formula(evaluator: CandidateEvaluator) -> list[tuple[str, Evaluated]]:
     """Partial recovery at the interval of the paper's formula, both forms; see `target_pls`."""
-    if WHOLE not in bench.options:
+    if WHOLE not in evaluator.options:
         return []
-    experiment, limit = bench.experiment, bench.limit
+    experiment, limit = evaluator.experiment, evaluator.limit
     metric, curve = limit.metric, experiment.curve
     response = curve.of(WHOLE, metric) if curve is not None and metric is not None else None
     target = limit.most if response is None else target_pls(response, limit.most)
@@ -214,7 +216,7 @@ def _formula(bench: Bench) -> list[tuple[str, Priced]]:
     if isclose(job.n_shards_together, 1.0):
         del by_rule_h["cpr-undivided"]  # both forms are one
     return [
-        (rule, bench.price(WHOLE, [interval_h])[0])
+        (rule, evaluator.price(WHOLE, [interval_h])[0])
         for rule, interval_h in by_rule_h.items()
         if interval_h > 0
     ]
@@ -236,18 +238,18 @@ def target_pls(response: Response, loss: float) -> float:
 
 
 def _front(
-    bench: Bench, decided: Decided, limited: bool, step: Callable[[], None]
-) -> list[tuple[str, list[Priced]]]:
+    evaluator: CandidateEvaluator, decided: Decided, limited: bool, step: Callable[[], None]
+) -> list[tuple[str, list[Evaluated]]]:
     """Candidates of each strategy from few writes to many, up to where they no longer pay."""
     fronts = []
-    for name, option in bench.options.items():
+    for name, option in evaluator.options.items():
         step()
         if (limited and name == FULL) or option.interval is None:
             continue
         chosen = decided.full if name == FULL else decided.best[name]
         level = chosen is not None and not chosen.policy.leaves_stale
         lowest, n = option.n_fewest, N_LEVEL if level else N_FRONT
-        most = most_writes(bench, name, decided.full, FRONT_UP_TO)
+        most = most_writes(evaluator, name, decided.full, FRONT_UP_TO)
         if level and chosen is not None:  # far from its best it may take long to simulate
             lowest = chosen.n_writes // FRONT_TIMES
             most = min(most, max(FRONT_TIMES * chosen.n_writes, decided.full.n_writes))
@@ -255,5 +257,7 @@ def _front(
         numbers = {lowest, *np.round(grid).astype(int).tolist()}
         if chosen is not None:
             numbers.add(chosen.n_writes)
-        fronts.append((name, bench.with_writes(name, sorted(n for n in numbers if n >= lowest))))
+        fronts.append(
+            (name, evaluator.with_writes(name, sorted(n for n in numbers if n >= lowest)))
+        )
     return fronts

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cprsim.commands import command
 from cprsim.commands.options import (
+    CliOption,
     Dask,
     Over,
     Overrides,
     ResultsFolder,
     ScenarioLike,
     Seed,
-    Shell,
     Workers,
     assignments,
     shortcuts,
@@ -24,7 +24,7 @@ from cprsim.commands.sweep.folder import load_sweep, sweep_result, write_sweep
 from cprsim.commands.sweep.points import points_of, require_sweep, run_points
 from cprsim.errors import ParameterError, watch
 from cprsim.pages.save import drawing
-from cprsim.results.folder import kept
+from cprsim.results.folder import load_or_compute
 from cprsim.results.store import PointStore
 from cprsim.results.words import count
 from cprsim.workers import Workers as Pool
@@ -44,7 +44,7 @@ def sweep(
     mode: Literal["grid", "one-at-a-time"] | None = None,
     seed: Seed = None,
     replications: int | None = None,
-    precision: Annotated[str | float | None, Shell(metavar="SHARE")] = None,
+    precision: Annotated[str | float | None, CliOption(metavar="SHARE")] = None,
     workers: Workers = None,
     dask: Dask = None,
     folder: ResultsFolder = None,
@@ -118,5 +118,5 @@ def sweep(
         about = target.with_about(points=len(points))
         return write_sweep(about, result, drawing(folder, sweep_figures))
 
-    stored = kept(folder, loaded, load_sweep, simulated, kind="sweep", sole_writer=True)
+    stored = load_or_compute(folder, loaded, load_sweep, simulated, kind="sweep", one_writer=True)
     return answer_of_sweep(stored.made, **stored.about())

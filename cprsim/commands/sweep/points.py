@@ -164,7 +164,7 @@ def run_points(
             for n, group in enumerate(groups, start=1)
         ]
 
-    return store.complete(points, bodies_of, tasks_of, workers, on_progress)
+    return store.compute_missing(points, bodies_of, tasks_of, workers, on_progress)
 
 
 def _groups(points: Sequence[Point], workers: Workers) -> list[list[Point]]:

@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Annotated
 
 from cprsim.commands import command
-from cprsim.commands.options import Overrides, ScenarioLike, Shell, source_of
+from cprsim.commands.options import CliOption, Overrides, ScenarioLike, source_of
 from cprsim.commands.sync.answer import answer_of_sync
 from cprsim.errors import ParameterError, one_line, watch
 from cprsim.training.in_step.simulation import speed_at
@@ -25,8 +25,8 @@ def sync(
     scenario: ScenarioLike,
     overrides: Overrides = (),
     *,
-    trainers: Annotated[str | Sequence[int], Shell(metavar="N,N,...")] = "1,5,10,15,20,30,40",
-    beside: Annotated[Sequence[str], Shell(metavar="ALGORITHM[:EVERY]", many=True)] = (),
+    trainers: Annotated[str | Sequence[int], CliOption(metavar="N,N,...")] = "1,5,10,15,20,30,40",
+    beside: Annotated[Sequence[str], CliOption(metavar="ALGORITHM[:EVERY]", many=True)] = (),
 ) -> Answer:
     """Simulate the synchronisation of trainers.
 

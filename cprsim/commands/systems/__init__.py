@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from cprsim.commands import command
 from cprsim.commands.options import (
+    CliOption,
     Overrides,
     ResultsFolder,
     ScenarioLike,
     Seed,
-    Shell,
     shortcuts,
     source_of,
 )
 from cprsim.commands.select.pricing import affordable
 from cprsim.commands.systems.answer import answer_of_systems, document_of_systems
+from cprsim.commands.systems.candidates import LeftOut, at_their_best, candidates_of
 from cprsim.commands.systems.comparison import (
     SYSTEMS_FILE,
     Comparison,
@@ -26,7 +27,6 @@ from cprsim.commands.systems.comparison import (
     facts_of_system,
     load_comparison,
 )
-from cprsim.commands.systems.lineup import LeftOut, at_their_best, entrants_of
 from cprsim.commands.systems.listing import (
     answer_of_explanation,
     answer_of_listing,
@@ -38,7 +38,7 @@ from cprsim.commands.systems.retention import none_clean_of
 from cprsim.errors import ParameterError, watch
 from cprsim.pages.save import save_figures
 from cprsim.results import pipeline
-from cprsim.results.folder import kept, write_record
+from cprsim.results.folder import load_or_compute, write_record
 from cprsim.results.limit import limit_of
 from cprsim.results.run import write_run
 from cprsim.results.unknown import break_evens_of, contending, decisive_assumption
@@ -57,9 +57,9 @@ def systems(
     scenario: ScenarioLike | None = None,
     overrides: Overrides = (),
     *,
-    explain: Annotated[str | None, Shell(metavar="NAME")] = None,
-    listed: Annotated[bool, Shell("--list")] = False,
-    only: Annotated[Sequence[str], Shell(metavar="NAME", many=True)] = (),
+    explain: Annotated[str | None, CliOption(metavar="NAME")] = None,
+    listed: Annotated[bool, CliOption("--list")] = False,
+    only: Annotated[Sequence[str], CliOption(metavar="NAME", many=True)] = (),
     available: bool = False,
     fixed: bool = False,
     seed: Seed = None,
@@ -119,7 +119,7 @@ def systems(
         enough = affordable(experiment, tail=tail)
         loaded = source.read(shortcuts(seed=seed, replications=enough))
         experiment = assemble(loaded, with_policies=False)
-    entrants, left_out = entrants_of(
+    candidates, left_out = candidates_of(
         loaded, experiment, limit, only=only, available=available, fixed=fixed
     )
 
@@ -127,16 +127,16 @@ def systems(
     kind = "systems", f"of-{chosen}" * bool(only), "available" * available, "fixed" * fixed
 
     def compared(target: ResultTarget) -> Comparison:
-        at_best, dropped = entrants, dict[str, LeftOut]()
+        at_best, dropped = candidates, dict[str, LeftOut]()
         if not fixed:
             with watch.progress("best interval of systems") as on_progress:
-                at_best, dropped = at_their_best(entrants, experiment, limit, on_progress)
-        run = replace(experiment, policies=tuple(entrant.policy for entrant in at_best))
+                at_best, dropped = at_their_best(candidates, experiment, limit, on_progress)
+        run = replace(experiment, policies=tuple(candidate.policy for candidate in at_best))
         with watch.progress("simulating") as on_progress:
             outcome = pipeline.simulate(run, on_progress=on_progress)
 
         def finish(result: Result) -> None:
-            facts = {entrant.name: facts_of_system(entrant, run) for entrant in at_best}
+            facts = {candidate.name: facts_of_system(candidate, run) for candidate in at_best}
             comparison = Comparison(
                 name=loaded.scenario.name,
                 fixed=fixed,
@@ -147,7 +147,7 @@ def systems(
                 left_out={**left_out, **dropped},
                 assumed=(*assumptions(loaded.scenario), *split_save(experiment)),
                 result=result,
-                today=next((entrant.name for entrant in at_best if entrant.is_today), ""),
+                today=next((candidate.name for candidate in at_best if candidate.is_today), ""),
             )
             costs, best = comparison.costs_that_count()
             if best is not None:
@@ -173,5 +173,7 @@ def systems(
             write_run(target, loaded, run, outcome, finish, replication=None).path
         )
 
-    stored = kept(folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind)))
+    stored = load_or_compute(
+        folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind))
+    )
     return answer_of_systems(stored.made, **stored.about())

@@ -38,7 +38,7 @@ class LossKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Fate:
+class FailureImpact:
     """The loss by a failure: at most `up_to_h` of progress [h]; infinite for all of it."""
 
     kind: Annotated[
@@ -64,7 +64,7 @@ class Strike(NamedTuple):
 
 def after(
     policy: Policy, cluster: Cluster, strike: Strike, every_h: Mapping[str, float]
-) -> tuple[Fate, Rule | None]:
+) -> tuple[FailureImpact, Rule | None]:
     """The worst fate of all places, and the rule that is taken there; None: all start again.
 
     `every_h`: progress between two contents of each tier that is saved to. The more often a tier
@@ -74,7 +74,7 @@ def after(
     of_kind = replace(policy, rules=tuple(replace(rule, scopes=()) for rule in rules))
     job = SimulatedJob(1.0, cluster, Clock.WALL, (strike.scope,), of_kind)
     sim = sim_of(job)
-    fates_of_places: list[tuple[Fate, Rule | None]] = []
+    fates_of_places: list[tuple[FailureImpact, Rule | None]] = []
     for struck in strike.places:
         begin(sim)
         for number, tier in enumerate(policy.tiers):
@@ -86,30 +86,36 @@ def after(
             wipe(sim, slot, strike.scope.wipes)
         number, source, _ = choose(sim, 0)
         rule = None if number == NONE else rules[number]
-        fates_of_places.append((_fate(policy, every_h, rule, source), rule))
+        fates_of_places.append((_impact(policy, every_h, rule, source), rule))
     return max(fates_of_places, key=itemgetter(0))
 
 
-def _fate(policy: Policy, every_h: Mapping[str, float], rule: Rule | None, source: int) -> Fate:
+def _impact(
+    policy: Policy, every_h: Mapping[str, float], rule: Rule | None, source: int
+) -> FailureImpact:
     if rule is None or rule.to is To.START:
-        return Fate(LossKind.START, inf)
+        return FailureImpact(LossKind.START, inf)
     if rule.reverts is Reverts.NOBODY:
-        return Fate(LossKind.NOTHING)
+        return FailureImpact(LossKind.NOTHING)
     if source == NONE:
-        return Fate(LossKind.STEP, policy.step_h * (1 if rule.to is To.STEP_BEGUN else 2))
+        return FailureImpact(LossKind.STEP, policy.step_h * (1 if rule.to is To.STEP_BEGUN else 2))
     tier = policy.tiers[source].name
     up_to_h = every_h.get(tier, inf)
     if rule.reverts is not Reverts.ALL:
-        return Fate(LossKind.REPLAY if rule.replays else LossKind.SHARDS, up_to_h, tier)
-    return Fate(LossKind.START, inf) if up_to_h == inf else Fate(LossKind.SAVE, up_to_h, tier)
+        return FailureImpact(LossKind.REPLAY if rule.replays else LossKind.SHARDS, up_to_h, tier)
+    return (
+        FailureImpact(LossKind.START, inf)
+        if up_to_h == inf
+        else FailureImpact(LossKind.SAVE, up_to_h, tier)
+    )
 
 
 # --------------------------------------------------------------------------- the job of a scenario
 
 
-def fates(
+def impacts(
     policy: Policy, cluster: Cluster, scopes: Iterable[Scope], rack: int | None, useful_h: float
-) -> dict[str, Fate]:
+) -> dict[str, FailureImpact]:
     """The worst fate by kind of failure: the job's own kinds, then those that it does not name."""
     every_h = {
         capture.tier: content_every_h(policy, capture, useful_h) for capture in policy.captures

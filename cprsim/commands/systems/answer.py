@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
-from cprsim.commands.systems.after import Fate, LossKind
+from cprsim.commands.systems.after import FailureImpact, LossKind
+from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY
 from cprsim.commands.systems.comparison import (
     BEST,
     ELIGIBLE,
@@ -20,12 +21,11 @@ from cprsim.commands.systems.comparison import (
     TIED,
     WITHIN,
     Comparison,
-    Standing,
+    RankedSystem,
     in_percent,
     verdict_of,
 )
 from cprsim.commands.systems.figures import systems_figure
-from cprsim.commands.systems.lineup import FOUND, NO_SERVERS, PAPER_ONLY
 from cprsim.commands.systems.missing import missing_sentence
 from cprsim.commands.systems.retention import n_contents
 from cprsim.files.units import SIZE
@@ -71,13 +71,13 @@ MUCH_STORAGE = 0.5  # of its bandwidth
 FAR_LESS = 0.1  # of useful time: by so much less a system is named whose accuracy is not priced
 LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
 NO_ESTIMATE = Estimate(float("nan"))
-Cells = Mapping[str, Callable[[Standing], str]]  # of a row, by the heading of the column
+Cells = Mapping[str, Callable[[RankedSystem], str]]  # of a row, by the heading of the column
 
 
 def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
     """The answer that a results folder of a comparison holds."""
     result, runs = comparison.result, comparison.cheapest_that_runs
-    bills, standings = bills_in(result), comparison.standings
+    bills, ranked_systems = bills_in(result), comparison.ranked_systems
     systems = [
         {"system": system.name, "strategy": system.facts.strategy, "verdict": system.verdict,
          "accuracy": system.accuracy, **(system.more or NO_ESTIMATE).columns("more_than_best"),
@@ -86,13 +86,13 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
          "unknown": ", ".join(system.facts.unknown), "not_counted": system.facts.not_counted,
          "storage_bytes_per_h": system.facts.storage_bytes_per_h,
          "peers_bytes_per_h": system.facts.peers_bytes_per_h}
-        for system in standings
+        for system in ranked_systems
     ]  # fmt: skip
     after = [
         {"system": system.name, "failure": failure, "takes": fate.kind.name.lower(),
          "up_to_h": fate.up_to_h, "from": fate.tier}
-        for system in standings
-        for failure, fate in system.facts.fates.items()
+        for system in ranked_systems
+        for failure, fate in system.facts.impacts.items()
     ]  # fmt: skip
     of_run = strategies_frame(result).rename(columns={"strategy": "system"})
     return Answer(
@@ -118,7 +118,7 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "left_out": {name: why.words for name, why in comparison.left_out.items()},
             "assumed": comparison.assumed,
             "warnings": result.warnings,
-            "recovery": _entries_text(standings),
+            "recovery": _entries_text(ranked_systems),
             "recommendation": _recommended(comparison),
         },
         rows={"replications": result.replications},
@@ -128,7 +128,7 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
 
 def document_of_systems(comparison: Comparison) -> Document:
     """Everything about one comparison. Raises ResultError for an unreadable file."""
-    standings, result = comparison.standings, comparison.result
+    ranked_systems, result = comparison.ranked_systems, comparison.result
     picture = Picture(
         caption="Overhead by system and cause",
         alternative=(
@@ -138,7 +138,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         draw=lambda: systems_figure(comparison),
         name="systems",
     )
-    places = [system.name for system in standings]
+    places = [system.name for system in ranked_systems]
     costs = replace(costs_table(result), caption="The quantities of a run")
     of_run = [
         replace(table, rows=sorted(table.rows, key=lambda row: places.index(str(row[0]))))
@@ -153,15 +153,15 @@ def document_of_systems(comparison: Comparison) -> Document:
             f"{result.n_nodes} nodes least, {comparison.intervals}?"
         ),
         answer=[*_answer(comparison)],
-        table=_costs(standings, bills_in(result)),
+        table=_costs(ranked_systems, bills_in(result)),
         remarks=[remark for remark in _remarks(comparison) if remark],
         turns_on=turns_on(comparison.assumption),
         sections=[
-            Section("Why", [picture, *of_run, _survived(standings)]),
+            Section("Why", [picture, *of_run, _survived(ranked_systems)]),
             Section("What it costs in all", money_section(result)),
             Section("What can't run it", [needed] if left_out else []),
             Section(
-                "How to run them", [ListingBlock("For the scenario", _entries_text(standings))]
+                "How to run them", [ListingBlock("For the scenario", _entries_text(ranked_systems))]
             ),
             *origin(result.manifest, result.path),
         ],
@@ -174,7 +174,7 @@ def _recommended(comparison: Comparison) -> dict[str, Any] | None:
     if best is None:
         return None
     others = [system for system in comparison.able if system.more]
-    today = [system for system in comparison.standings if system.name == now and system.more]
+    today = [system for system in comparison.ranked_systems if system.name == now and system.more]
     beaten = next(iter([*today, *others]), None)
     return recommendation(
         entry_from(best.facts.text), best.overhead,
@@ -183,58 +183,58 @@ def _recommended(comparison: Comparison) -> dict[str, Any] | None:
     )  # fmt: skip
 
 
-def _entries_text(standings: Sequence[Standing]) -> str:
+def _entries_text(ranked_systems: Sequence[RankedSystem]) -> str:
     """The section `recovery` of a scenario that runs every system as compared."""
-    return "\n".join(["recovery:", *(f"  - {system.facts.text}" for system in standings)])
+    return "\n".join(["recovery:", *(f"  - {system.facts.text}" for system in ranked_systems)])
 
 
 # ------------------------------------------------------------------------------ tables
 
 
-def _table(caption: str, standings: Sequence[Standing], cells: Cells) -> Table:
+def _table(caption: str, ranked_systems: Sequence[RankedSystem], cells: Cells) -> Table:
     """A row per system, or several with the same cells."""
     rows: dict[tuple[str, ...], list[str]] = {}
-    for system in standings:
+    for system in ranked_systems:
         rows.setdefault(tuple(cell(system) for cell in cells.values()), []).append(system.label)
     columns = [Column(heading, heading not in TEXT_COLUMNS) for heading in ("system", *cells)]
     return Table(caption, columns, [(", ".join(names), *row) for row, names in rows.items()])
 
 
-def _costs(standings: Sequence[Standing], bills: Bills) -> Table:
-    def accuracy_lost(system: Standing) -> str:
+def _costs(ranked_systems: Sequence[RankedSystem], bills: Bills) -> Table:
+    def accuracy_lost(system: RankedSystem) -> str:
         return ten_thousandths(
             system.summary["auc_loss"].mean, system.summary["auc_loss"].half_width
         )
 
-    def month(system: Standing) -> str:
+    def month(system: RankedSystem) -> str:
         return (
             shown(bills[system.name].month.total_cents, "") if system.name in bills else NO_NUMBER
         )
 
-    cells: dict[str, Callable[[Standing], str]] = {
+    cells: dict[str, Callable[[RankedSystem], str]] = {
         "saves every": attrgetter("every"),
         "overhead, %": attrgetter("percent"),
         "more than the best": _difference,
     }
-    if any(each.accuracy in (WITHIN, PRICED) for each in standings):
+    if any(each.accuracy in (WITHIN, PRICED) for each in ranked_systems):
         cells["AUC lost, ×10⁻⁴"] = accuracy_lost
     if bills:
         cells[f"{next(iter(bills.values())).job.currency or 'cost'} for {WORK}"] = month
-    if any(each.finishes and each.waits.is_shown for each in standings):
+    if any(each.finishes and each.waits.is_shown for each in ranked_systems):
         cells[WAITING] = lambda each: (
             percent_number(each.waits.waiting) if each.finishes else NO_NUMBER
         )
     cells["runs as"] = lambda each: each.facts.runs_as or NO_NUMBER
-    n = count(standings[0].summary[FINISHED].n, "replication")
+    n = count(ranked_systems[0].summary[FINISHED].n, "replication")
     caption = (
         f"What each costs: means of {n} on the "
         "same failures, in % of useful time, ± half of the 95 % interval (of paired differences to "
         "the best)"
     )
-    return _table(caption, standings, cells)
+    return _table(caption, ranked_systems, cells)
 
 
-def _difference(system: Standing) -> str:
+def _difference(system: RankedSystem) -> str:
     """Its cost above that of the best, or that they are not distinguished."""
     if system.facts.unknown or system.more is None:
         return BEST if system.verdict == BEST else NO_NUMBER
@@ -243,19 +243,19 @@ def _difference(system: Standing) -> str:
     return system.verdict if system.verdict == TIED else in_percent(system.more)
 
 
-def _survived(standings: Sequence[Standing]) -> Table:
+def _survived(ranked_systems: Sequence[RankedSystem]) -> Table:
     """Progress lost by kind of failure; kinds with equal losses are one column."""
 
-    def lost(system: Standing, kind: str) -> str:
-        fate = system.facts.fates[kind]
+    def lost(system: RankedSystem, kind: str) -> str:
+        fate = system.facts.impacts[kind]
         return LOST.get(fate.kind) or hours(fate.up_to_h)
 
-    kinds_of: dict[tuple[Fate, ...], list[str]] = {}
-    for kind in standings[0].facts.fates:
-        fates = tuple(each.facts.fates[kind] for each in standings)
-        kinds_of.setdefault(fates, []).append(kind)
+    kinds_of: dict[tuple[FailureImpact, ...], list[str]] = {}
+    for kind in ranked_systems[0].facts.impacts:
+        impacts = tuple(each.facts.impacts[kind] for each in ranked_systems)
+        kinds_of.setdefault(impacts, []).append(kind)
     cells = {", ".join(kinds): partial(lost, kind=kinds[0]) for kinds in kinds_of.values()}
-    return _table("Progress lost at most by a failure of each kind", standings, cells)
+    return _table("Progress lost at most by a failure of each kind", ranked_systems, cells)
 
 
 # ------------------------------------------------------------------------------ sentences
@@ -284,7 +284,9 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     prices = prices_in(comparison.path) if comparison.spares else None
     yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
     yield from filter(None, (_unpriced(comparison), _resources(picks)))
-    now = next((system for system in comparison.standings if system.name == comparison.today), None)
+    now = next(
+        (system for system in comparison.ranked_systems if system.name == comparison.today), None
+    )
     if now is None:
         return
     saving = "never saving" if now.every == NEVER else f"every {now.every}"
@@ -310,7 +312,7 @@ def _unpriced(comparison: Comparison) -> str:
     )
 
 
-def _resources(picks: Sequence[Standing]) -> str:
+def _resources(picks: Sequence[RankedSystem]) -> str:
     """Memory and storage bandwidth that the picks use, where that is much."""
     takes = []
     for system in picks:
@@ -345,7 +347,7 @@ def traits_of(policy: Policy) -> set[str]:
     return {words for words, holds in traits.items() if holds}
 
 
-def _saved(system: Standing, now: Standing, comparison: Comparison) -> str:
+def _saved(system: RankedSystem, now: RankedSystem, comparison: Comparison) -> str:
     """Saving of a system over the present one; empty if either does not finish."""
     if system.than_today is None:
         return ""
@@ -362,12 +364,12 @@ def _saved(system: Standing, now: Standing, comparison: Comparison) -> str:
 
 def _remarks(comparison: Comparison) -> Iterator[str]:
     """Inputs that could reverse the answer, its entry, accuracy losses, and assumptions."""
-    standings, best, today = comparison.standings, comparison.best, comparison.today
+    ranked_systems, best, today = comparison.ranked_systems, comparison.best, comparison.today
     yield from (f"Warning: {warning}" for warning in comparison.result.warnings)
     tied = [name for name in comparison.tied if name != today]
     lower = [
         f"{system.name} {system.percent} % ({', '.join(system.facts.unknown)})"
-        for system in standings
+        for system in ranked_systems
         if system.facts.unknown and system.more and system.more.mean < 0
     ]
     doubts = [
@@ -387,7 +389,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     if entries := [pick.facts.text for pick in comparison.picks if pick.name != today]:
         yield f"To run it, put into 'recovery': {' or '.join(entries)}."
     yield _kept(comparison)
-    lossy = [system for system in standings if system.accuracy not in ELIGIBLE]
+    lossy = [system for system in ranked_systems if system.accuracy not in ELIGIBLE]
     for why, some in groupby(sorted(lossy, key=_why_not_the_best), _why_not_the_best):
         yield f"{', '.join(system.label for system in some)}: {why}; not taken as the cheapest."
     general = (PAPER_ONLY, NO_SERVERS)
@@ -401,10 +403,12 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     yield " ".join(assumed)
 
     bare = [
-        system.name for system in standings if system.facts.how == FOUND and system.every == NEVER
+        system.name
+        for system in ranked_systems
+        if system.facts.how == FOUND and system.every == NEVER
     ]
     if bare:
-        n = count(standings[0].summary[FINISHED].n, "simulated job")
+        n = count(ranked_systems[0].summary[FINISHED].n, "simulated job")
         yield (
             f"For {', '.join(bare)}, never saving is cheapest: the failures that their saves "
             f"protect against hardly occurred in {n}. Such a failure takes all of the job."
@@ -415,7 +419,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
 def _stale_from_the_start(comparison: Comparison) -> Iterator[str]:
     """Shares of jobs whose shards return to their start, under strategies that never save."""
     rows = comparison.result.replications
-    for system in comparison.standings:
+    for system in comparison.ranked_systems:
         if system.every == NEVER and system.policy.leaves_stale:
             struck = (rows.loc[rows["strategy"] == system.name, "pls"] > 0).mean()
             yield f"{system.name} never saves. {back_to_start(struck)}"
@@ -438,7 +442,7 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + more
 
 
-def _why_not_the_best(system: Standing) -> str:
+def _why_not_the_best(system: RankedSystem) -> str:
     """Of a system that loses accuracy."""
     if system.accuracy == PRICED:
         return "loses AUC that no limit (section 'accuracy') allows"

@@ -13,10 +13,10 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from cprsim.commands.systems.after import Fate, content_every_h, fates
-from cprsim.commands.systems.lineup import (
+from cprsim.commands.systems.after import FailureImpact, content_every_h, impacts
+from cprsim.commands.systems.candidates import (
     FOUND,
-    Entrant,
+    Candidate,
     LeftOut,
     memory_of_copies,
 )
@@ -58,7 +58,7 @@ class SystemFacts:
     not_counted: str  # its losses that no number includes; empty if none
     unknown: tuple[str, ...]  # its options without a figure in any source
     runs_as: str  # its implementation today; empty: a paper only
-    fates: Mapping[str, Fate] = field(metadata={"alias": "after"})
+    impacts: Mapping[str, FailureImpact] = field(metadata={"alias": "after"})
     storage_bytes_per_h: float | None  # of all nodes together
     peers_bytes_per_h: float | None  # that one node sends to others
     only_on: str = ""  # the platform outside of which `runs_as` does not run
@@ -67,7 +67,7 @@ class SystemFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RankedSystem:
     """One system of a comparison; differences are paired by replication."""
 
     policy: Policy
@@ -170,46 +170,46 @@ class Comparison:
         return self.result.path
 
     @cached_property
-    def standings(self) -> list[Standing]:
+    def ranked_systems(self) -> list[RankedSystem]:
         """All systems, the cheapest first; those that do not finish last."""
-        return _standings(self)
+        return _ranked_systems(self)
 
     @property
-    def able(self) -> list[Standing]:
+    def able(self) -> list[RankedSystem]:
         """Those that may be the best, the cheapest first."""
-        return [system for system in self.standings if system.may_be_best]
+        return [system for system in self.ranked_systems if system.may_be_best]
 
     @property
-    def cheapest(self) -> Standing | None:
+    def cheapest(self) -> RankedSystem | None:
         """The cheapest that keeps accuracy or the limit, with all costs known.
 
         An accuracy loss without a price can't be compared with hours.
         """
-        return next((system for system in self.standings if system.verdict == BEST), None)
+        return next((system for system in self.ranked_systems if system.verdict == BEST), None)
 
     @property
-    def cheapest_that_runs(self) -> Standing | None:
+    def cheapest_that_runs(self) -> RankedSystem | None:
         """The cheapest of those that may be the best and that a job can run today."""
         return next((system for system in self.able if system.runs_anywhere), None)
 
     @property
-    def unpriced_that_runs(self) -> Standing | None:
+    def unpriced_that_runs(self) -> RankedSystem | None:
         """The cheapest that runs today but for a loss of accuracy that nothing prices."""
         unpriced = (
             system
-            for system in self.standings
+            for system in self.ranked_systems
             if system.accuracy == UNPRICED and system.finishes and not system.facts.unknown
         )
         return next((system for system in unpriced if system.runs_anywhere), None)
 
     @property
-    def picks(self) -> list[Standing]:
+    def picks(self) -> list[RankedSystem]:
         """The best, and the cheapest that runs today if that is another."""
         best, runs = self.cheapest, self.cheapest_that_runs
         return [system for system in (best, None if runs is best else runs) if system is not None]
 
     @property
-    def near_optimal(self) -> list[Standing]:
+    def near_optimal(self) -> list[RankedSystem]:
         """Those that may be the best and cost at most a point more than it."""
         return [one for one in self.able if one.more is None or one.more.mean <= NEAR_OPTIMAL]
 
@@ -225,7 +225,7 @@ class Comparison:
 
     def bills_that_count(self, bills: Bills) -> Bills:
         """The bills of the systems that keep accuracy, or whose loss of it has a price."""
-        by_name = {system.name: system for system in self.standings}
+        by_name = {system.name: system for system in self.ranked_systems}
         return {
             name: bill
             for name, bill in bills.items()
@@ -270,10 +270,10 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
         yield "A spare node is always free (no `cluster.spares`)."
 
 
-def facts_of_system(entrant: Entrant, experiment: Experiment) -> SystemFacts:
+def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts:
     """Facts on one system in a job."""
-    system, section = SYSTEMS[entrant.entry.strategy], experiment.scenario.cluster
-    policy, cluster, useful_h = entrant.policy, experiment.cluster, experiment.useful_h
+    system, section = SYSTEMS[candidate.entry.strategy], experiment.scenario.cluster
+    policy, cluster, useful_h = candidate.policy, experiment.cluster, experiment.useful_h
     state_bytes, storage, peers = section.shard_bytes, 0.0, 0.0
     for capture in policy.captures:
         per_h = (state_bytes or 0.0) / content_every_h(policy, capture, useful_h)
@@ -284,18 +284,18 @@ def facts_of_system(entrant: Entrant, experiment: Experiment) -> SystemFacts:
         else:  # copies on all others of its group, or as parity on `tolerates` of them
             peers += per_h * (place.copies - 1 if isinstance(place, Ring) else place.tolerates)
     return SystemFacts(
-        strategy=entrant.entry.strategy,
-        how=entrant.how,
-        text=entrant.text(useful_h),
+        strategy=candidate.entry.strategy,
+        how=candidate.how,
+        text=candidate.text(useful_h),
         not_counted=system.not_counted,
-        unknown=system.unknown(entrant.entry.options or {}),
+        unknown=system.unknown(candidate.entry.options or {}),
         runs_as=system.said_to_run_as,
         only_on=system.only_on,
         memory_bytes=memory_of_copies(policy, experiment),
         storage_share=None
         if state_bytes is None or experiment.costs.storage is None
         else storage / experiment.costs.storage.bandwidth_bytes_per_h,
-        fates=fates(policy, cluster, experiment.scopes, section.rack, useful_h),
+        impacts=impacts(policy, cluster, experiment.scopes, section.rack, useful_h),
         storage_bytes_per_h=None if state_bytes is None else storage,
         peers_bytes_per_h=None if state_bytes is None else peers,
     )
@@ -304,15 +304,15 @@ def facts_of_system(entrant: Entrant, experiment: Experiment) -> SystemFacts:
 # --------------------------------------------------------------------------- who is cheapest
 
 
-def _standings(comparison: Comparison) -> list[Standing]:
+def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
     result, summary = comparison.result, comparison.result.spreads()
-    standings = []
+    ranked_systems = []
     for policy in result.policies:
         facts, of_policy = comparison.facts[policy.name], summary[policy.name]
         accuracy = _accuracy(policy, facts, of_policy, comparison.limit)
-        standings.append(Standing(policy, facts, of_policy, accuracy))
-    standings.sort(key=_place)
-    able = [system for system in standings if system.may_be_best]
+        ranked_systems.append(RankedSystem(policy, facts, of_policy, accuracy))
+    ranked_systems.sort(key=_place)
+    able = [system for system in ranked_systems if system.may_be_best]
     # of those that cost the same, one that a job can run today
     able.sort(key=lambda system: (_place(system), not system.runs_anywhere))
     best = able[0].name if able else ""
@@ -327,11 +327,11 @@ def _standings(comparison: Comparison) -> list[Standing]:
             more=more.get(system.name),
             than_today=than_today.get(system.name),
         )
-        for system in standings
+        for system in ranked_systems
     ]
 
 
-def _place(system: Standing) -> tuple[float, float]:
+def _place(system: RankedSystem) -> tuple[float, float]:
     mean = round(system.overhead.mean, DECIMALS)
     return (mean, 0.0) if system.finishes else (inf, -system.summary[FINISHED].mean)
 

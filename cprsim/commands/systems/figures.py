@@ -10,6 +10,6 @@ from cprsim.commands.systems.comparison import Comparison
 
 def systems_figure(comparison: Comparison) -> Figure:
     """A bar per system, the cheapest on top."""
-    bars = [Bar(one.label, one.percent, one.summary) for one in comparison.standings]
+    bars = [Bar(one.label, one.percent, one.summary) for one in comparison.ranked_systems]
     about = f"; {comparison.intervals}"
     return bars_figure(comparison.result, comparison.name, "system", bars, about)

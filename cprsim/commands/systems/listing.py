@@ -131,15 +131,15 @@ def listed_of(name: str, job: ListedJob) -> ListedSystem:
     except ParameterError as error:
         return ListedSystem(SYSTEMS[name], refused=str(error))
     fresh = dict.fromkeys(policy.written, 1.0)  # all saves
-    fates = {
+    impacts = {
         strike.scope.name: after(policy, job.cluster, strike, fresh)
         for strike in cases(job.cluster, job.role)
     }
-    needed = tuple(dict.fromkeys(needs(policy, fates["node"][1])))
+    needed = tuple(dict.fromkeys(needs(policy, impacts["node"][1])))
     level = {tier.name: SAVES_LIE[tier.medium.level] for tier in policy.tiers}
     back = {
         case: (GOES_BACK_TO.get(fate.kind) or level[fate.tier], fate.tier)
-        for case, (fate, _) in fates.items()
+        for case, (fate, _) in impacts.items()
     }
     return ListedSystem(SYSTEMS[name], policy, "", back, needed)
 

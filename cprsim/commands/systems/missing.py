@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cprsim.commands.systems.lineup import LeftOut
+from cprsim.commands.systems.candidates import LeftOut
 from cprsim.results.words import hours
 from cprsim.scenario.assemble import Experiment
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from annotated_types import Ge, Le
 
 from cprsim.commands import command
-from cprsim.commands.options import AllowCode, Overrides, ScenarioLike, Shell, source_of
+from cprsim.commands.options import AllowCode, CliOption, Overrides, ScenarioLike, source_of
 from cprsim.commands.train.answer import answer_of_train
 from cprsim.errors import ScenarioError, watch
 from cprsim.scenario.assemble import assemble
@@ -27,7 +27,7 @@ def train(
     scenario: ScenarioLike,
     overrides: Overrides = (),
     *,
-    replay: Annotated[int, Ge(0), Le(10**9), Shell(metavar="N")] = 0,
+    replay: Annotated[int, Ge(0), Le(10**9), CliOption(metavar="N")] = 0,
     allow_code: AllowCode = False,
 ) -> Answer:
     """Train a small model with one replication's failures.

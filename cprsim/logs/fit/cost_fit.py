@@ -25,7 +25,7 @@ from cprsim.logs.columns import unit_of as unit_in_name
 from cprsim.logs.files import head_of
 from cprsim.logs.fit.families import FAMILIES
 from cprsim.logs.fit.fragments import Fragment, count, duration, interval, unit_of
-from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, Ranking, Subject, rank
+from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, FittedQuantity, Ranking, rank
 from cprsim.logs.fit.lifetimes import lifetimes_of
 from cprsim.logs.fit.likelihood import Fit
 from cprsim.logs.formats.jsonl import json_pieces
@@ -68,7 +68,7 @@ class Bandwidth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CostFit(Subject):
+class CostFit(FittedQuantity):
     """The duration of one kind, fixed or a distribution."""
 
     resolution_h: float

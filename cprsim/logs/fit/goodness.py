@@ -65,7 +65,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class FittedQuantity:
     """One kind of times from a log, and the families fitted to it."""
 
     name: str

@@ -85,7 +85,7 @@ WORST_FRACTION = 0.1  # of the nodes, whose share of the failures measures conce
 
 
 @dataclass(frozen=True, slots=True)
-class Togetherness:
+class FailureGroups:
     """Failures of several nodes at the same instant."""
 
     sizes: Ints  # (n_groups,) nodes of each group, ones included, in order of time
@@ -110,14 +110,14 @@ class Togetherness:
         return float(sum(p * n for p, n in zip(struck, counts, strict=True)) / counts.sum())
 
 
-def togetherness(outages: Outages) -> Togetherness:
+def failure_groups(outages: Outages) -> FailureGroups:
     """Group sizes: how many (chosen) outages begin at each instant of the window."""
-    return Togetherness(group_sizes(begins_instant(outages.failed_at_h)))
+    return FailureGroups(group_sizes(begins_instant(outages.failed_at_h)))
 
 
 def job_rate_per_h(outages: Outages, n_job: int) -> float:
     """Rate of events of the chosen cause that strike a job [1/h]; simultaneous failures are one."""
-    groups = togetherness(outages)
+    groups = failure_groups(outages)
     watched_h = node_hours(outages) / outages.n_nodes
     return len(groups.sizes) * groups.share_of_job(n_job, outages.n_nodes) / watched_h
 

@@ -14,18 +14,18 @@ from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Outages, n_rows
 from cprsim.job.records import ROUNDED_Z_95, WEEK_H, Estimate, Ints
 from cprsim.logs.fit.correlated_fit import CorrelatedFit, fit_correlated
-from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, Ranking, Subject, rank
+from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, FittedQuantity, Ranking, rank
 from cprsim.logs.fit.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
 from cprsim.logs.fit.likelihood import Fit, NotConvergedError
 from cprsim.logs.fit.observation import (
     WORST_FRACTION,
+    FailureGroups,
     Observation,
-    Togetherness,
     concentration,
     dispersion,
+    failure_groups,
     job_rate_per_h,
     observation,
-    togetherness,
     weekly_counts,
 )
 from cprsim.logs.fit.trend import Trend, silences, trend
@@ -52,16 +52,16 @@ class Fitted:
     origin: str  # the log's name
     cause: str | None  # the only one that is asked about
     n_job_nodes: int
-    gaps: Subject
-    uptimes: Subject
-    repairs: Subject
-    groups: Togetherness
+    gaps: FittedQuantity
+    uptimes: FittedQuantity
+    repairs: FittedQuantity
+    groups: FailureGroups
     trend: Trend
     correlated: CorrelatedFit | None
     why_not_correlated: str  # empty where there is a fit
 
     @property
-    def subjects(self) -> tuple[Subject, ...]:
+    def subjects(self) -> tuple[FittedQuantity, ...]:
         return self.gaps, self.uptimes, self.repairs
 
     @property
@@ -260,7 +260,7 @@ def fit_failures(
             f"a job of {n_job} nodes: the log has {outages.n_nodes} (a log says nothing of more "
             "nodes than were watched; --nodes says how many were)"
         )
-    groups = togetherness(outages)
+    groups = failure_groups(outages)
     if len(groups.sizes) < 2:
         raise ParameterError(
             f"{nothing}: its {int(outages.in_window.sum())} failure(s) all begin at the same "
@@ -324,10 +324,10 @@ def _within(most_h: float, ranking: Ranking, *, alone: bool) -> Ranking:
     return replace(ranking, judged=within, failed=(*ranking.failed, *failed))
 
 
-def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, outages: Outages) -> Subject:
+def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, outages: Outages) -> FittedQuantity:
     ranking, why_not = None, _why_not_fitted(name, outages)
     if why_not and lifetimes.n_observed > 0:
-        return Subject(name=name, lifetimes=lifetimes, ranking=None, why_not=why_not)
+        return FittedQuantity(name=name, lifetimes=lifetimes, ranking=None, why_not=why_not)
     try:
         ranking = rank(lifetimes, n_bootstrap=n_bootstrap)
         is_repair = name == "repairs"
@@ -337,10 +337,10 @@ def _subject(name: str, lifetimes: Lifetimes, n_bootstrap: int, outages: Outages
         ranking = None
         zeros = f" ({lifetimes.n_zero} of zero length)" if lifetimes.n_zero else ""
         why_not = f"{error}{zeros}"
-    return Subject(name=name, lifetimes=lifetimes, ranking=ranking, why_not=why_not)
+    return FittedQuantity(name=name, lifetimes=lifetimes, ranking=ranking, why_not=why_not)
 
 
-def _warnings_of(subject: Subject) -> Iterable[str]:
+def _warnings_of(subject: FittedQuantity) -> Iterable[str]:
     ranking, times = subject.ranking, subject.lifetimes
     if ranking is None:
         return
@@ -369,7 +369,7 @@ def sentences(warnings: Iterable[str]) -> list[str]:
 # ------------------------------------------------------------------------------ rows of tables
 
 
-def frames_of(subjects: Sequence[Subject]) -> dict[str, list[Row]]:
+def frames_of(subjects: Sequence[FittedQuantity]) -> dict[str, list[Row]]:
     """Kinds of times, the families fitted to each, and their parameters."""
     tables = {"times": [subject.row for subject in subjects]}
     tables |= {"families": list[Row](), "parameters": list[Row]()}

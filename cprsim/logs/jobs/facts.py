@@ -207,17 +207,17 @@ def failures_at_h(facts: LoggedJob, draw: int, rng: np.random.Generator) -> Floa
     """The job's failures in one draw [h]; on the wall clock, extended beyond the log's end."""
     failed_h = facts.failed_h[:, draw]
     if facts.clock is Clock.WALL:
-        at_h = apart(failed_h)
-        return apart(np.append(at_h, going_on(at_h, facts.wall_h, rng)))
+        at_h = distinct_instants(failed_h)
+        return distinct_instants(np.append(at_h, going_on(at_h, facts.wall_h, rng)))
     useful_at_h, start_h = facts.ledger.useful_at_h, facts.ledger.parts["start"].mean
     useful_h = [
         sum(min(b, at_h) - a for a, b in useful_at_h if a < at_h)
         for at_h in (failed_h + start_h).tolist()
     ]
-    return np.minimum(apart(np.array(useful_h)), facts.useful_h * (1 - 1e-12))
+    return np.minimum(distinct_instants(np.array(useful_h)), facts.useful_h * (1 - 1e-12))
 
 
-def apart(at_h: Floats) -> Floats:
+def distinct_instants(at_h: Floats) -> Floats:
     """Instants from 0 on in order, moved so that no two are the same."""
     later_h = APART_H * np.arange(len(at_h))
     return np.asarray(np.maximum.accumulate(np.maximum(np.sort(at_h), 0.0) - later_h) + later_h)

@@ -13,10 +13,10 @@ import numpy as np
 
 from cprsim.failures.sources import stream
 from cprsim.job.records import PARTS, S_PER_H, Estimate, Floats
-from cprsim.logs.jobs.course import STEP_BACK, JobCourse, LoggedAttempt, LoggedSave, course_of
-from cprsim.logs.jobs.filling import Filled, Filling, Usual, usual_of
+from cprsim.logs.jobs.imputing import ImputedFailure, Imputer, StageTimes, stage_times_of
 from cprsim.logs.jobs.reading import Events
-from cprsim.logs.jobs.stretches import (
+from cprsim.logs.jobs.timeline import STEP_BACK, JobTimeline, LoggedAttempt, LoggedSave, course_of
+from cprsim.logs.jobs.work_periods import (
     P_UNSEEN,
     TOO_FAST,
     JobPace,
@@ -101,10 +101,10 @@ class JobLedger:
 def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[JobLedger, ...]:
     """The ledger of each job of the logs."""
     courses = [course_of(*tables) for tables in events.by_job()]
-    usual_of_all = usual_of([attempt for course in courses for attempt in course.attempts])
+    usual_of_all = stage_times_of([attempt for course in courses for attempt in course.attempts])
     booked = []
     for number, course in enumerate(courses):
-        usual_of_job = usual_of(course.attempts)
+        usual_of_job = stage_times_of(course.attempts)
         usual = usual_of_job if len(usual_of_job.took_s) >= FEW_INCIDENTS else usual_of_all
         booking = _Booking(course, usual, n_draws, stream(seed, number, "ledger"))
         booked.append(booking.ledger(usual_of_job))
@@ -119,7 +119,7 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
     }
 
 
-def _steps_between_saves(course: JobCourse, every_steps: float) -> float:
+def _steps_between_saves(course: JobTimeline, every_steps: float) -> float:
     """By the rule that the saves follow, else their median; by where the job went back to."""
     steps = (np.diff(np.unique(run.saved_steps)) for run in course.runs)
     apart = np.concatenate([np.empty(0), *steps])
@@ -128,7 +128,7 @@ def _steps_between_saves(course: JobCourse, every_steps: float) -> float:
     return inf if all(run.said_step <= 0 for run in course.runs[1:]) else nan
 
 
-def check_told(course: JobCourse, pace: JobPace) -> None:
+def check_told(course: JobTimeline, pace: JobPace) -> None:
     """Raise ParameterError if no interval can cover the values missing from a log."""
     if len(course.attempts) > 1 and not pace.is_known:
         way_out = "write `step` in progress and save.start, or step_seconds in job.start"
@@ -157,28 +157,28 @@ class _Booking:
     """Completes the course of one job, attempt after attempt, and books its hours."""
 
     def __init__(
-        self, course: JobCourse, usual: Usual, n_draws: int, rng: np.random.Generator
+        self, course: JobTimeline, usual: StageTimes, n_draws: int, rng: np.random.Generator
     ) -> None:
         self._course, self._n = course, n_draws
         for run in course.runs:
             run.points = points_of(run, course)
         self._pace = pace = pace_of(course)
         check_told(course, pace)
-        self._filling = Filling(usual, n_draws, pace.silences_s, rng)
+        self._filling = Imputer(usual, n_draws, pace.silences_s, rng)
         self._shared, self._even = rng.random(n_draws), rng.random(n_draws)
         self._normal = rng.standard_normal(n_draws)
         self._after = dict(pairwise(course.attempts))
-        self._filled: dict[LoggedAttempt, Filled] = {}
+        self._filled: dict[LoggedAttempt, ImputedFailure] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
         self._frontier = np.zeros(n_draws)
         self._begins: dict[LoggedAttempt, Floats] = {}  # steps
         self._ends: dict[LoggedAttempt, Floats] = {}
         self._made: list[tuple[Floats, Floats, Floats, float]] = []  # first-time work of each run
         self._planned = Counter[str]()
-        self._charged: list[tuple[LoggedAttempt, Filled, dict[str, Floats]]] = []
+        self._charged: list[tuple[LoggedAttempt, ImputedFailure, dict[str, Floats]]] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
 
-    def ledger(self, usual: Usual) -> JobLedger:
+    def ledger(self, usual: StageTimes) -> JobLedger:
         """Book all, in order of time."""
         course, pace = self._course, self._pace
         for attempt in course.attempts:
@@ -214,7 +214,7 @@ class _Booking:
 
     # ------------------------------------------------------------------ instants
 
-    def _fill(self, attempt: LoggedAttempt) -> Filled:
+    def _fill(self, attempt: LoggedAttempt) -> ImputedFailure:
         """All instants of an attempt until it works, drawn once."""
         if attempt not in self._filled:
             self._filled[attempt] = self._filling.fill(attempt, partial(self._begin, attempt))
@@ -359,7 +359,7 @@ class _Booking:
         self._made.append((np.maximum(frontier, begin_step), account.end_step, made_h, at_h))
         return account.lost_s / S_PER_H
 
-    def _book(self, attempt: LoggedAttempt, filled: Filled, lost_h: Floats | float) -> None:
+    def _book(self, attempt: LoggedAttempt, filled: ImputedFailure, lost_h: Floats | float) -> None:
         """What stood before a run, and the work of the run that was done again for it."""
         hours: dict[str, Floats] = {"lost": lost_h + np.zeros(self._n)}
         for name, took_s in filled.stages:
@@ -372,7 +372,9 @@ class _Booking:
         self._inferred["deaths"] += isnan(attempt.failed_s)
         self._charged.append((attempt, filled, hours))
 
-    def _charge(self, attempt: LoggedAttempt, filled: Filled, hours: dict[str, Floats]) -> Charged:
+    def _charge(
+        self, attempt: LoggedAttempt, filled: ImputedFailure, hours: dict[str, Floats]
+    ) -> Charged:
         run = attempt.before
         assert run is not None
         end_step, failed_h = float(self._ends[run].mean()), filled.failed_s / S_PER_H

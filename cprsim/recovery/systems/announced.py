@@ -12,9 +12,9 @@ from cprsim.files.units import TIME
 from cprsim.job.intervals import young_h
 from cprsim.job.options import EVERY, time
 from cprsim.job.policy import Capture, Policy, Tax, WhenBusy
-from cprsim.recovery import pieces
-from cprsim.recovery.pieces import DETECT, LOAD, PUBLISHED, RECALLED, WAIT, row
-from cprsim.recovery.system import Family, JobFacts
+from cprsim.recovery import building_blocks as build
+from cprsim.recovery.building_blocks import DETECT, LOAD, PUBLISHED, RECALLED, WAIT, row
+from cprsim.recovery.system import Family, JobProfile
 from cprsim.recovery.systems.memory import standbys_of
 
 ENOUGH = 0.99  # of the time there are standbys; assumed
@@ -22,54 +22,54 @@ ON_NOTICE = "on notice"
 OTHERS_TIER = "others"
 
 
-def on_notice(job: JobFacts, o: Any) -> Policy:
+def on_notice(job: JobProfile, o: Any) -> Policy:
     if not any(scope.notice_h > 0.0 for scope in job.scopes):
         raise ParameterError("no failure is announced: give `notice` to one of `scopes`")
     every_h = young_h(job.stall_h, job.mtbf_h) if o.every is None else o.every
     if not every_h > 0.0:
         raise ParameterError("saves cost nothing, so that Young's rule gives none: give `every`")
-    remote = pieces.remote_tier(job)
-    besides = Capture(pieces.REMOTE, every_h, stall=job.save_stall, background=job.save_background)
+    remote = build.remote_tier(job)
+    besides = Capture(build.REMOTE, every_h, stall=job.save_stall, background=job.save_background)
     saves = replace(besides, tier=ON_NOTICE, every_h=None, when_busy=WhenBusy.SKIP, on_notice=True)
     return Policy(
         o.name,
-        rules=(pieces.go_back(pieces.restart(job, LOAD), ON_NOTICE, pieces.REMOTE),),
+        rules=(build.go_back(build.restart(job, LOAD), ON_NOTICE, build.REMOTE),),
         tiers=(replace(remote, name=ON_NOTICE), remote),
         captures=(saves, besides) if every_h < inf else (saves,),
     )
 
 
-def parcae(job: JobFacts, o: Any) -> Policy:
+def parcae(job: JobProfile, o: Any) -> Policy:
     in_time, every_h = _announced(job, o, o.migrate)
     if not in_time:
         raise ParameterError(
             f"it moves work away in {TIME.format(o.migrate)}, and no failure is announced as long "
             "before: give `notice` to one of `scopes`"
         )
-    moved = pieces.regroup(o.migrate)
-    back = (*pieces.meanwhile(job, each=True), *pieces.until_it_grows(o.grows), moved)
-    rule = pieces.go_on(OTHERS_TIER, (moved, *back), scopes=in_time)
-    others_tier = pieces.live_tier(job, OTHERS_TIER, job.n_nodes)
-    return pieces.backed(o, job, rule, others_tier, every_h, elastic=pieces.elastic_of(job, o))
+    moved = build.regroup(o.migrate)
+    back = (*build.meanwhile(job, each=True), *build.until_it_grows(o.grows), moved)
+    rule = build.go_on(OTHERS_TIER, (moved, *back), scopes=in_time)
+    others_tier = build.live_tier(job, OTHERS_TIER, job.n_nodes)
+    return build.with_backstop(o, job, rule, others_tier, every_h, elastic=build.elastic_of(job, o))
 
 
-def trainmover(job: JobFacts, o: Any) -> Policy:
+def trainmover(job: JobProfile, o: Any) -> Policy:
     in_time, every_h = _announced(job, o, o.prepare)
-    moved = pieces.regroup(o.downtime)
-    unforeseen = pieces.go_back((DETECT, WAIT, moved, LOAD), pieces.REMOTE)
-    announced = pieces.go_on(OTHERS_TIER, (WAIT, moved), scopes=in_time)
-    others_tier = pieces.live_tier(job, OTHERS_TIER, job.n_nodes)
+    moved = build.regroup(o.downtime)
+    unforeseen = build.go_back((DETECT, WAIT, moved, LOAD), build.REMOTE)
+    announced = build.go_on(OTHERS_TIER, (WAIT, moved), scopes=in_time)
+    others_tier = build.live_tier(job, OTHERS_TIER, job.n_nodes)
     tax = Tax(nodes=standbys_of(job, ENOUGH, at_least=1))
-    policy = pieces.backed(o, job, announced, others_tier, every_h, unforeseen, tax=tax)
+    policy = build.with_backstop(o, job, announced, others_tier, every_h, unforeseen, tax=tax)
     return policy if in_time else replace(policy, rules=(unforeseen,), tiers=policy.tiers[1:])
 
 
-def _announced(job: JobFacts, o: Any, least_h: float) -> tuple[tuple[str, ...], float]:
+def _announced(job: JobProfile, o: Any, least_h: float) -> tuple[tuple[str, ...], float]:
     """Scopes with a warning of at least `least_h`, and the save interval for all others [h]."""
     in_time = [scope for scope in job.scopes if scope.notice_h > 0.0 and scope.notice_h >= least_h]
     unannounced = job.striking([scope for scope in job.scopes if scope not in in_time])
     names = tuple(scope.name for scope in in_time)
-    return names, o.every or pieces.own_interval_h(unannounced)
+    return names, o.every or build.own_interval_h(unannounced)
 
 
 UNANNOUNCED = time(f"{EVERY}Young's for unannounced failures", bound="positive")

@@ -17,9 +17,9 @@ from cprsim.job.distributions import Constant
 from cprsim.job.intervals import ROUNDING
 from cprsim.job.options import time
 from cprsim.job.policy import Policy, Tax
-from cprsim.recovery import pieces
-from cprsim.recovery.pieces import PUBLISHED, RECALLED, SECONDARY, row
-from cprsim.recovery.system import Family, JobFacts
+from cprsim.recovery import building_blocks as build
+from cprsim.recovery.building_blocks import PUBLISHED, RECALLED, SECONDARY, row
+from cprsim.recovery.system import Family, JobProfile
 
 BUDGET = 0.05  # of the time, that CheckFreq's saves may stall: its code (published); .035 the paper
 MORE_STEPS = 2  # between saves, while they stall more than that (code, published)
@@ -27,15 +27,15 @@ BITS = 32
 BITS_BY_RESTORES = ((1.0, 2), (3.0, 3), (20.0, 4))  # at most so many restores: bits (secondary)
 MOST_BITS = 8
 MOST_INCREMENTS = 100_000
-Shares = Callable[[JobFacts, Any], tuple[float, float]]
+Shares = Callable[[JobProfile, Any], tuple[float, float]]
 
 
-def of_size(job: JobFacts, o: Any) -> tuple[float, float]:
+def of_size(job: JobProfile, o: Any) -> tuple[float, float]:
     """Size of a save and of a load, as fractions of the state."""
     return o.size, o.size
 
 
-def chained(job: JobFacts, o: Any) -> tuple[float, float]:
+def chained(job: JobProfile, o: Any) -> tuple[float, float]:
     """Check-N-Run's quantised increments, on average."""
     bits = bits_for(job.useful_h / job.mtbf_h) if o.bits is None else o.bits
     n_saves = max(1, round(job.useful_h / o.every))
@@ -43,8 +43,8 @@ def chained(job: JobFacts, o: Any) -> tuple[float, float]:
     return written * bits / BITS, read * bits / BITS
 
 
-def behind(
-    job: JobFacts, o: Any, *, hides: float = 0.0, tuned: bool = False, direct: bool = False,
+def async_save(
+    job: JobProfile, o: Any, *, hides: float = 0.0, tuned: bool = False, direct: bool = False,
     shares: Shares = of_size,
 ) -> Policy:  # fmt: skip
     """A snapshot stalls the job unless `hides` steps of training hide it, and is written behind it.
@@ -69,13 +69,15 @@ def behind(
         step_h = job.needed("step_h", "without `every` it")
         every_h = step_h * checkfreq_steps(step_h, stall_h + behind_h, stall_h)
     else:
-        every_h = o.every or pieces.interval_h(job, stall_h, behind_h / o.in_flight)
+        every_h = o.every or build.interval_h(job, stall_h, behind_h / o.in_flight)
     load = Constant(copy_h) if direct else job.load
     return Policy(
         o.name,
-        rules=(pieces.back_to_remote(job),),
-        tiers=(pieces.remote_tier(job, load if read == 1.0 else Constant(read * load.mean_h)),),
-        captures=(pieces.saves(pieces.REMOTE, every_h, stall_h, behind_h, in_flight=o.in_flight),),
+        rules=(build.back_to_remote(job),),
+        tiers=(build.remote_tier(job, load if read == 1.0 else Constant(read * load.mean_h)),),
+        captures=(
+            build.periodic_capture(build.REMOTE, every_h, stall_h, behind_h, in_flight=o.in_flight),
+        ),
         tax=Tax(memory=0.0 if direct else float(o.in_flight)),
     )
 
@@ -163,53 +165,54 @@ _rows = partial(
 )  # fmt: skip
 SYSTEMS = (
     _row(
-        "async", OF_SNAPSHOTS, behind, {}, "PyTorch DCP", PUBLISHED,
+        "async", OF_SNAPSHOTS, async_save, {}, "PyTorch DCP", PUBLISHED,
         "a snapshot stalls the job, and is written behind it",
         source="PyTorch's distributed checkpoints, `async_save`: mechanism published",
         runs_as="PyTorch DCP async_save",
     ),
     _row(
-        "checkfreq", OF_SNAPSHOTS, behind, {"hides": 1, "tuned": True}, "FAST'21", PUBLISHED,
+        "checkfreq", OF_SNAPSHOTS, async_save, {"hides": 1, "tuned": True}, "FAST'21", PUBLISHED,
         "training hides the snapshot for a step; the interval keeps to a budget of stall",
         source="Mohan et al. 2021 (FAST): rule and budget of the code published, the rest recalled",
     ),
     _row(
-        "datastates", OF_SNAPSHOTS, behind, {"hides": 1}, "HPDC'24", RECALLED,
+        "datastates", OF_SNAPSHOTS, async_save, {"hides": 1}, "HPDC'24", RECALLED,
         "lazy copies while the state does not change: training hides them for a step",
         source="DataStates-LLM (HPDC 2024): mechanism recalled", runs_as="DeepSpeed (DataStates)",
     ),
     _row(
-        "pccheck", f"{OF_SNAPSHOTS} in_flight", behind, {"hides": inf}, "ASPLOS'25", PUBLISHED,
+        "pccheck", f"{OF_SNAPSHOTS} in_flight", async_save, {"hides": inf}, "ASPLOS'25", PUBLISHED,
         "several saves in flight simultaneously; the job waits only for room for one more",
         source="PCcheck (ASPLOS 2025): mechanism and number in flight published",
         overrides={"in_flight": 2},
     ),
     _row(
-        "portus", "every window transfer server", behind, {"hides": 1, "direct": True}, "Portus",
+        "portus", "every window transfer server", async_save,
+        {"hides": 1, "direct": True}, "Portus",
         RECALLED,
         "each node writes from the device to a server's persistent memory, by its own link",
         source="Portus: mechanism recalled; all nodes share the server's link (derived)",
     ),
     _row(
-        "paracckpt", "every window snapshot other_paths", behind, {},
+        "paracckpt", "every window snapshot other_paths", async_save, {},
         "ParaCkpt", SECONDARY, "saves are written over several paths simultaneously",
         source="ParaCkpt: time S over the sum of the bandwidths secondary",
     ),
     _row(
-        "checkbullet", f"{OF_SNAPSHOTS} size", behind, {}, "CheckBullet", SECONDARY,
+        "checkbullet", f"{OF_SNAPSHOTS} size", async_save, {}, "CheckBullet", SECONDARY,
         "quantised saves",
         source="CheckBullet: 70 % less storage published, mechanism secondary",
         overrides={"size": 0.3},
         not_counted="what quantised saves cost in accuracy is not priced",
     ),
     _row(
-        "lc-checkpoint", f"{OF_SNAPSHOTS} size", behind, {}, "LC-Checkpoint", RECALLED,
+        "lc-checkpoint", f"{OF_SNAPSHOTS} size", async_save, {}, "LC-Checkpoint", RECALLED,
         "lossy saves, a 28th of the state",
         source="LC-Checkpoint: factor published, mechanism recalled", overrides={"size": 1 / 28},
         not_counted="what lossy saves cost in accuracy is not priced",
     ),
     _rows(
-        "check-n-run", "snapshot persist every chain first growth bits", behind,
+        "check-n-run", "snapshot persist every chain first growth bits", async_save,
         {"shares": chained}, "NSDI'22", PUBLISHED,
         "rows touched since a whole save, quantised, behind the job",
         source="Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits "
@@ -219,13 +222,13 @@ SYSTEMS = (
         not_counted="what quantised saves cost in accuracy is not priced",
     ),
     _rows(
-        "incrcp", "every snapshot persist first", behind,
+        "incrcp", "every snapshot persist first", async_save,
         {"shares": lambda job, o: (o.first, 1.0)}, "PVLDB'25", SECONDARY,
         "rows touched since the last save; a restore reads each row of the chain once",
         source="IncrCP (PVLDB 2025): mechanism secondary", assumed=INCREMENTS,
     ),
     _rows(
-        "ssdc", "every snapshot persist fraction", behind,
+        "ssdc", "every snapshot persist fraction", async_save,
         {"shares": lambda job, o: (o.fraction, 1.0)}, "ISCAS'24", SECONDARY,
         "rows that changed by more than a threshold",
         source="SSDC (ISCAS 2024): mechanism secondary", assumed=ALL_TABLES,

@@ -31,8 +31,8 @@ from cprsim.job.policy import (
     Tier,
     To,
 )
-from cprsim.recovery import pieces
-from cprsim.recovery.pieces import (
+from cprsim.recovery import building_blocks as build
+from cprsim.recovery.building_blocks import (
     DETECT,
     LOAD,
     PUBLISHED,
@@ -42,7 +42,7 @@ from cprsim.recovery.pieces import (
     restart,
     row,
 )
-from cprsim.recovery.system import Family, JobFacts
+from cprsim.recovery.system import Family, JobProfile
 
 COPIES, PIPELINES, REPLICAS, STACKS = "copies", "pipelines", "replicas", "stacks"
 LOGS, SHADOW = "logs", "shadow servers"
@@ -53,7 +53,7 @@ MOST_MISSING = 32  # nodes, that ReCycle's own table of speeds knows
 # --------------------------------------------------------------------------- a step is lost at most
 
 
-def replicated(job: JobFacts, o: Any, *, saves: bool = False, to: To = To.STEP_BEGUN) -> Policy:
+def replicated(job: JobProfile, o: Any, *, saves: bool = False, to: To = To.STEP_BEGUN) -> Policy:
     """While a replica of each shard is left, lost nodes copy from one, or all load its save."""
     if saves:
         save_h = job.stall_h + job.background_h
@@ -63,37 +63,37 @@ def replicated(job: JobFacts, o: Any, *, saves: bool = False, to: To = To.STEP_B
     else:
         stages = restart(job, load_in(job.to_peer_h))
         down_h = job.replaced_h + job.to_peer_h
-    rule = pieces.retry(job, REPLICAS, stages, to)
-    n_groups = pieces.n_replicas(job, o.group)
-    live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
+    rule = build.retry(job, REPLICAS, stages, to)
+    n_groups = build.n_replicas(job, o.group)
+    live = build.live_tier(job, REPLICAS, n_groups, strided=True)
     group = Groups(n_groups, n_groups - 1)
-    every_h = o.backstop or pieces.backstop_h(job, group, down_h, neighbours=False)
-    return pieces.backed(o, job, rule, live, every_h)
+    every_h = o.backstop or build.backstop_h(job, group, down_h, neighbours=False)
+    return build.with_backstop(o, job, rule, live, every_h)
 
 
-def shadowed(job: JobFacts, o: Any) -> Policy:
+def shadowed(job: JobProfile, o: Any) -> Policy:
     """The servers outlive every failure, so that no other rule is ever needed."""
-    rule = pieces.retry(job, SHADOW, restart(job, load_in(job.to_peer_h)))
+    rule = build.retry(job, SHADOW, restart(job, load_in(job.to_peer_h)))
     servers = Tier(SHADOW, Medium.REMOTE, Outside(), job.role)
-    return pieces.backed(o, job, rule, servers, None, tax=Tax(nodes=float(o.shadow_nodes)))
+    return build.with_backstop(o, job, rule, servers, None, tax=Tax(nodes=float(o.shadow_nodes)))
 
 
-def replayed(job: JobFacts, o: Any) -> Policy:
+def replayed(job: JobProfile, o: Any) -> Policy:
     """The struck work through the logs while the others wait."""
     slower = replace(job, mtbf_h=o.replay_speed * job.mtbf_h)
-    every_h = o.every or pieces.own_interval_h(slower)
+    every_h = o.every or build.own_interval_h(slower)
     rule = Rule(
         Reverts.STRUCK, restart(job, LOAD, Stage(StageKind.REPLAY)), needs=(LOGS,),
-        sources=(pieces.REMOTE,), replay_speed=o.replay_speed,
+        sources=(build.REMOTE,), replay_speed=o.replay_speed,
     )  # fmt: skip
     logs = Tier(LOGS, Medium.HOST, Ring(2), job.role)
-    return pieces.backed(o, job, rule, logs, every_h, tax=Tax(compute=o.tax))
+    return build.with_backstop(o, job, rule, logs, every_h, tax=Tax(compute=o.tax))
 
 
 # --------------------------------------------------------------------------- lost nodes left out
 
 
-def copied(job: JobFacts, o: Any, *, place: str) -> Policy:
+def copied(job: JobProfile, o: Any, *, place: str) -> Policy:
     """Those that are left retry the step; without the copies all go back to the last save.
 
     `place`: a node holds the layers of its neighbour too, all nodes of a group the same experts,
@@ -102,23 +102,23 @@ def copied(job: JobFacts, o: Any, *, place: str) -> Policy:
     placement: Groups | Ring = Ring(2)
     memory, speeds = 1.0, tuple[float, ...]()
     if place == "pipelines":
-        n = o.pipelines or pieces.replicas_of_job(job, "`pipelines`")
+        n = o.pipelines or build.replicas_of_job(job, "`pipelines`")
         placement, memory = Groups(n, n - 1, strided=True), 0.0
         speeds = recycled_speeds(n, job.n_nodes // n)
     else:
-        pieces.require_layers(job)
+        build.require_layers(job)
         if place == "group":
             placement, memory = Groups(o.copies, o.copies - 1), o.copies - 1.0
-    stages = pieces.left_out(job, o)
-    group = placement if isinstance(placement, Groups) else pieces.NEIGHBOURS
+    stages = build.shrink_and_regroup(job, o)
+    group = placement if isinstance(placement, Groups) else build.NEIGHBOURS
     down_h = job.detected_h + o.reconfigure  # until copies are made again
-    every_h = o.backstop or pieces.backstop_h(job, group, down_h, neighbours=not group.strided)
+    every_h = o.backstop or build.backstop_h(job, group, down_h, neighbours=not group.strided)
     detect, _, *taken_in = stages
     restarted = (detect, taken_in[-1], replace(LOAD, copies_again=True), *taken_in)
-    return pieces.backed(
-        o, job, pieces.retry(job, COPIES, stages), Tier(COPIES, Medium.DEVICE, placement, job.role),
-        every_h, pieces.go_back(restarted, pieces.REMOTE),
-        elastic=pieces.elastic_of(job, o, speeds), tax=Tax(compute=o.tax, memory=memory),
+    return build.with_backstop(
+        o, job, build.retry(job, COPIES, stages), Tier(COPIES, Medium.DEVICE, placement, job.role),
+        every_h, build.go_back(restarted, build.REMOTE),
+        elastic=build.elastic_of(job, o, speeds), tax=Tax(compute=o.tax, memory=memory),
     )  # fmt: skip
 
 
@@ -152,17 +152,17 @@ def _ways(per_stage: int, n_stages: int, n_known: int, most: int) -> list[int]:
     return ways
 
 
-def oobleck(job: JobFacts, o: Any) -> Policy:
-    rule = pieces.retry(job, PIPELINES, pieces.left_out(job, o))
-    elastic = pieces.elastic_of(job, o)
-    n = o.pipelines or pieces.replicas_of_job(job, "`pipelines`")
-    pipelines = pieces.live_tier(job, PIPELINES, n, strided=True)
-    return pieces.backed(o, job, rule, pipelines, o.every, elastic=elastic)
+def oobleck(job: JobProfile, o: Any) -> Policy:
+    rule = build.retry(job, PIPELINES, build.shrink_and_regroup(job, o))
+    elastic = build.elastic_of(job, o)
+    n = o.pipelines or build.replicas_of_job(job, "`pipelines`")
+    pipelines = build.live_tier(job, PIPELINES, n, strided=True)
+    return build.with_backstop(o, job, rule, pipelines, o.every, elastic=elastic)
 
 
-def spare(job: JobFacts, o: Any) -> Policy:
+def spare(job: JobProfile, o: Any) -> Policy:
     n = job.n_nodes
-    if pieces.replicas_of_job(job) != n:
+    if build.replicas_of_job(job) != n:
         raise ParameterError(
             f"it needs a replica on each node, which represents a group: {job.replicas} replicas "
             f"lie on {n} nodes"
@@ -170,26 +170,26 @@ def spare(job: JobFacts, o: Any) -> Policy:
     r = o.stacked
     copies_h = job.to_peers_h(r)
     masked = (
-        DETECT, pieces.regroup(o.regroup), *meanwhile(job), load_in(copies_h, blocks=False),
+        DETECT, build.regroup(o.regroup), *meanwhile(job), load_in(copies_h, blocks=False),
     )  # fmt: skip
     around = Groups(2 * r - 1, r - 1)  # r neighbours, of which the struck one is any
     down_h = job.reschedule.mean_h + copies_h
-    every_h = o.backstop or pieces.backstop_h(job, around, down_h, neighbours=True)
+    every_h = o.backstop or build.backstop_h(job, around, down_h, neighbours=True)
     speeds = (1.0, *(o.speed,) * (min(n, MOST_UNITS) - 1))
-    return pieces.backed(
-        o, job, pieces.retry(job, STACKS, masked), Tier(STACKS, Medium.DEVICE, Ring(r), job.role),
+    return build.with_backstop(
+        o, job, build.retry(job, STACKS, masked), Tier(STACKS, Medium.DEVICE, Ring(r), job.role),
         every_h, elastic=Elastic(job.role, speeds), tax=Tax(memory=r - 1.0),
     )  # fmt: skip
 
 
-def varuna(job: JobFacts, o: Any, *, in_steps: bool = True) -> Policy:
+def varuna(job: JobProfile, o: Any, *, in_steps: bool = True) -> Policy:
     """All start again on the nodes left; saves are `in_steps`, else the job's own."""
     if in_steps:
         step_h = job.needed("step_h", "it saves after whole steps, which")
         every_h = 10 * step_h if o.every is None else max(o.every, step_h)
     else:
-        step_h, every_h = job.step_h or 0.0, o.every or pieces.own_interval_h(job)
-    elastic = pieces.elastic_of(job, o)
+        step_h, every_h = job.step_h or 0.0, o.every or build.own_interval_h(job)
+    elastic = build.elastic_of(job, o)
     save = Stage(StageKind.SAVE, job.save_stall)  # made for a node that has come back
     loaded = None  # a restart that is given includes the load
     if o.restarts is not None:
@@ -199,17 +199,17 @@ def varuna(job: JobFacts, o: Any, *, in_steps: bool = True) -> Policy:
         fewer: tuple[Stage, ...] = (Stage(StageKind.REGROUP),)
         more = Stage(StageKind.REGROUP)
     elif o.restart is not None:
-        fewer = (pieces.regroup(o.restart),)
-        more = pieces.regroup(o.restart)
+        fewer = (build.regroup(o.restart),)
+        more = build.regroup(o.restart)
     else:
         fewer = (Stage(StageKind.RESCHEDULE, job.reschedule), LOAD)
         more, loaded = Stage(StageKind.REGROUP, job.load), job.load
-    back = (*meanwhile(job, each=True), *pieces.until_it_grows(o.grows), save, more)
+    back = (*meanwhile(job, each=True), *build.until_it_grows(o.grows), save, more)
     return Policy(
         o.name,
-        rules=(pieces.go_back((DETECT, *fewer, *back), pieces.REMOTE),),
-        tiers=(replace(pieces.remote_tier(job), load=loaded),),
-        captures=(pieces.remote_saves(job, every_h),),
+        rules=(build.go_back((DETECT, *fewer, *back), build.REMOTE),),
+        tiers=(replace(build.remote_tier(job), load=loaded),),
+        captures=(build.remote_capture(job, every_h),),
         elastic=elastic,
         step_h=step_h,
     )
@@ -218,24 +218,24 @@ def varuna(job: JobFacts, o: Any, *, in_steps: bool = True) -> Policy:
 # --------------------------------------------------------------------------- replica groups
 
 
-def groups(job: JobFacts, o: Any, *, retries: bool = False) -> Policy:
+def groups(job: JobProfile, o: Any, *, retries: bool = False) -> Policy:
     """Replica groups that continue without the struck one, or first retry the current step."""
-    n_groups = pieces.n_replicas(job, o.group)
+    n_groups = build.n_replicas(job, o.group)
     stall = o.quorum if retries else o.stall
-    without = (pieces.regroup(stall), *meanwhile(job), load_in(o.copy, blocks=False))
-    rule = pieces.go_on(REPLICAS, without)
+    without = (build.regroup(stall), *meanwhile(job), load_in(o.copy, blocks=False))
+    rule = build.go_on(REPLICAS, without)
     if retries:
-        rule = pieces.retry(job, REPLICAS, (DETECT, *without))
+        rule = build.retry(job, REPLICAS, (DETECT, *without))
     size = job.n_nodes // n_groups  # a group is out if any of its nodes is
     absent_h = size * (stall + job.reschedule.mean_h + o.copy)
     all_lost = Groups(n_groups, n_groups - 1)
-    every_h = o.backstop or pieces.backstop_h(job, all_lost, absent_h, neighbours=False)
+    every_h = o.backstop or build.backstop_h(job, all_lost, absent_h, neighbours=False)
     speed = (n_groups - 1) / n_groups if o.speed is None else o.speed
     lost = 1.0 - speed  # by each group alike: with (n - 1)/n it is (n - d)/n without d groups
     speeds = tuple(max(0.0, 1.0 - d * lost) for d in range(min(n_groups, MOST_UNITS)))
-    live = pieces.live_tier(job, REPLICAS, n_groups, strided=True)
+    live = build.live_tier(job, REPLICAS, n_groups, strided=True)
     elastic = Elastic(job.role, speeds, size)
-    return pieces.backed(o, job, rule, live, every_h, elastic=elastic)
+    return build.with_backstop(o, job, rule, live, every_h, elastic=elastic)
 
 
 # --------------------------------------------------------------------------- the systems

@@ -29,8 +29,8 @@ from cprsim.job.policy import (
     WhenBusy,
 )
 from cprsim.job.records import Duration
-from cprsim.recovery import pieces
-from cprsim.recovery.pieces import (
+from cprsim.recovery import building_blocks as build
+from cprsim.recovery.building_blocks import (
     LOAD,
     PUBLISHED,
     RECALLED,
@@ -40,7 +40,7 @@ from cprsim.recovery.pieces import (
     restart,
     row,
 )
-from cprsim.recovery.system import Family, JobFacts
+from cprsim.recovery.system import Family, JobProfile
 
 NEAR, OWN_COPY, PEERS, OWN_MEMORY = "near", "own copy", "peers", "own memory"
 LOCAL, PARTNER, CODE, SNAPSHOT = "local", "partner", "code", "snapshot"
@@ -48,8 +48,8 @@ LEAST_UNIQUE = 1 / 6  # of a node's state (secondary)
 SavesOfLevel = tuple[Tier, float, float]  # stall of one of its saves, and what it takes behind
 
 
-def near(
-    job: JobFacts, o: Any, *, medium: Medium = Medium.HOST, place: str = "own",
+def local_copies(
+    job: JobProfile, o: Any, *, medium: Medium = Medium.HOST, place: str = "own",
     direct: bool = False, hides: bool = False, each_step: bool = False, standby: bool = False,
 ) -> Policy:  # fmt: skip
     """Saves go to a tier on the job's nodes, and on from there to the remote storage.
@@ -67,9 +67,9 @@ def near(
         behind_h += job.to_peers_h(n_written)
     if each_step and o.every is None:
         step_h = job.needed("step_h", "without `every` it")
-        every_h = step_h * pieces.nth_that_fits(behind_h, step_h)
+        every_h = step_h * build.nth_that_fits(behind_h, step_h)
     else:
-        every_h = o.every or pieces.interval_h(job, stall_h, behind_h)
+        every_h = o.every or build.interval_h(job, stall_h, behind_h)
     reschedule = Constant(o.wake) if standby else None
     reload = restart(job, load_in(disk_h), reschedule=reschedule)
     rules: tuple[Rule, ...] = (go_back(reload, NEAR),)
@@ -80,11 +80,11 @@ def near(
         tiers = (Tier(OWN_COPY, medium, OWN, job.role), *tiers)
     return Policy(
         o.name,
-        rules=(*rules, pieces.back_to_remote(job, reschedule)),
-        tiers=(*tiers, pieces.remote_tier(job)),
+        rules=(*rules, build.back_to_remote(job, reschedule)),
+        tiers=(*tiers, build.remote_tier(job)),
         captures=(  # two in flight: one that ends as the next begins does not delay it
-            pieces.saves(NEAR, every_h, stall_h, behind_h, in_flight=2),
-            passed_on(pieces.REMOTE, NEAR, job.persist_h, every_h, o.remote_every),
+            build.periodic_capture(NEAR, every_h, stall_h, behind_h, in_flight=2),
+            passed_on(build.REMOTE, NEAR, job.persist_h, every_h, o.remote_every),
         ),
         tax=Tax(
             nodes=standbys_of(job, o.pool_fraction) if standby else 0.0,
@@ -97,7 +97,7 @@ def passed_on(
     tier: str, after: str, hours: float, every_h: float, wanted_h: float | None
 ) -> Capture:
     """Asynchronous copies of a tier's saves to another: every `wanted_h`, or less often if slow."""
-    nth = pieces.nth_that_fits(max(hours, wanted_h or 0.0), every_h)
+    nth = build.nth_that_fits(max(hours, wanted_h or 0.0), every_h)
     return Capture(
         tier, after=after, background=Constant(hours), in_flight=2, every_nth=nth,
         when_busy=WhenBusy.SKIP,
@@ -115,7 +115,7 @@ def _placed(o: Any, place: str) -> tuple[Groups | Ring, int, int, float]:
     return where, m - 1, 1, float(m)
 
 
-def standbys_of(job: JobFacts, p_enough: float, at_least: int = 0) -> float:
+def standbys_of(job: JobProfile, p_enough: float, at_least: int = 0) -> float:
     """Standbys besides the job's spares, which are its standbys."""
     if job.cluster.n_spares is not None:
         return 0.0
@@ -137,18 +137,18 @@ def standbys(n_lost: float, p_enough: float) -> int:
     return n
 
 
-def gemini(job: JobFacts, o: Any, *, part: bool = False) -> Policy:
+def gemini(job: JobProfile, o: Any, *, part: bool = False) -> Policy:
     """Copies to peers' memory; with `part`, only of the state that no other node holds."""
     share = 1.0
     if part:
         if o.unique is None:
-            pieces.replicas_of_job(job, "`unique`")
+            build.replicas_of_job(job, "`unique`")
         share = LEAST_UNIQUE if o.unique is None else o.unique
     m = o.copies
     placement: Groups | Ring = Ring(m)
     if o.placement == "group":
         give = "`placement: ring`, or a number of `copies` that"
-        placement = Groups(pieces.in_groups(job, m, give), m - 1)
+        placement = Groups(build.in_groups(job, m, give), m - 1)
     every_h, stall_h, background_h = _copying(job, o, share)
     if job.remote_bytes_per_h is not None:
         to_remote: Duration = Constant(job.all_bytes / job.remote_bytes_per_h)
@@ -163,17 +163,17 @@ def gemini(job: JobFacts, o: Any, *, part: bool = False) -> Policy:
         rules=(
             go_back(restart(job, LOAD), PEERS, needs=(OWN_MEMORY,)),
             go_back(fetch, PEERS),
-            pieces.back_to_remote(job),
+            build.back_to_remote(job),
         ),
         tiers=(
             Tier(OWN_MEMORY, Medium.HOST, OWN, job.role),  # live: wherever it was not lost
             Tier(PEERS, Medium.HOST, placement, job.role),
-            pieces.remote_tier(job),
+            build.remote_tier(job),
         ),
         captures=(  # two in flight: one that ends as the next begins does not delay it
-            pieces.saves(PEERS, every_h, stall_h, background_h, in_flight=2),
+            build.periodic_capture(PEERS, every_h, stall_h, background_h, in_flight=2),
             Capture(
-                pieces.REMOTE, max(o.remote_every, to_remote.mean_h), background=to_remote,
+                build.REMOTE, max(o.remote_every, to_remote.mean_h), background=to_remote,
                 in_flight=2, when_busy=WhenBusy.SKIP,
             ),
         ),
@@ -181,7 +181,7 @@ def gemini(job: JobFacts, o: Any, *, part: bool = False) -> Policy:
     )  # fmt: skip
 
 
-def _copying(job: JobFacts, o: Any, share: float) -> tuple[float, float, float]:
+def _copying(job: JobProfile, o: Any, share: float) -> tuple[float, float, float]:
     """Progress between copies to peers, and the stall and background time of a copy [h].
 
     B bytes over a link r stall the job for ``max(0, B/r - h)``, h the hours of an interval in which
@@ -199,7 +199,7 @@ def _copying(job: JobFacts, o: Any, share: float) -> tuple[float, float, float]:
     every_h = o.every
     if every_h is None:
         step_h = job.needed("step_h", "without `every` it")
-        every_h = step_h * pieces.nth_that_fits(copy_h, free * step_h)
+        every_h = step_h * build.nth_that_fits(copy_h, free * step_h)
     stall_h = max(0.0, copy_h - free * every_h)
     return every_h, stall_h, min(every_h, (copy_h - stall_h) / free)
 
@@ -207,7 +207,7 @@ def _copying(job: JobFacts, o: Any, share: float) -> tuple[float, float, float]:
 # --------------------------------------------------------------------------- levels
 
 
-def levels(job: JobFacts, o: Any, *, coded: bool = False, copied_on: bool = False) -> Policy:
+def levels(job: JobProfile, o: Any, *, coded: bool = False, copied_on: bool = False) -> Policy:
     """Multi-level saves that all stall the job, or are `copied_on` asynchronously from the first.
 
     Each level has its interval, by default ``sqrt(2 s/lambda)``: s the stall of one of its saves,
@@ -220,12 +220,12 @@ def levels(job: JobFacts, o: Any, *, coded: bool = False, copied_on: bool = Fals
         (_on_disks(job, PARTNER, Ring(2), both_h), both_h, 0.0),
     ]
     if coded:
-        size = pieces.in_groups(job, o.data + o.parity, "`data` and `parity` whose sum")
+        size = build.in_groups(job, o.data + o.parity, "`data` and `parity` whose sum")
         encoded_h = job.needed("state_bytes") / o.encoding if o.encoding else 0.0
         read_h = disk_h + o.data * job.to_peer_h + encoded_h
         place = Groups(size, o.parity, strided=True)
         level_saves.append((_on_disks(job, CODE, place, read_h), both_h + encoded_h, 0.0))
-    level_saves.append((pieces.remote_tier(job), job.stall_h, job.background_h))
+    level_saves.append((build.remote_tier(job), job.stall_h, job.background_h))
     captures = (_following if copied_on else _stalling)(job, o, level_saves)
     written = {capture.tier for capture in captures}
     tiers = tuple(tier for tier, *_ in level_saves if tier.name in written)
@@ -233,40 +233,40 @@ def levels(job: JobFacts, o: Any, *, coded: bool = False, copied_on: bool = Fals
     return Policy(o.name, (rule,), tiers, tuple(captures))
 
 
-def _on_disks(job: JobFacts, name: str, place: Placement, load_h: float) -> Tier:
+def _on_disks(job: JobProfile, name: str, place: Placement, load_h: float) -> Tier:
     return Tier(name, Medium.SSD, place, job.role, Constant(load_h))
 
 
-def _stalling(job: JobFacts, o: Any, level_saves: list[SavesOfLevel]) -> list[Capture]:
+def _stalling(job: JobProfile, o: Any, level_saves: list[SavesOfLevel]) -> list[Capture]:
     """Saves of each level at the given or Young's interval, without levels that no failure needs.
 
     An interval as long as the job means no saves.
     """
-    every_h = o.every or [pieces.YOUNG_H] * len(level_saves)
+    every_h = o.every or [build.YOUNG_H] * len(level_saves)
     if len(every_h) != len(level_saves):
         raise ParameterError(
             f"`every` has {len(every_h)} intervals; give a positive one for each of its "
             f"{len(level_saves)} levels"
         )
     captures = [
-        pieces.saves(tier.name, each_h, stall_h, behind_h)
+        build.periodic_capture(tier.name, each_h, stall_h, behind_h)
         for (tier, stall_h, behind_h), each_h in zip(level_saves, every_h, strict=True)
     ]
-    timed = pieces.at_own_intervals(job, captures, [tier for tier, *_ in level_saves])
+    timed = build.at_own_intervals(job, captures, [tier for tier, *_ in level_saves])
     return [
         capture
         for capture in timed
-        if capture.tier == pieces.REMOTE or (capture.every_h or 0) < job.useful_h
+        if capture.tier == build.REMOTE or (capture.every_h or 0) < job.useful_h
     ]
 
 
-def _following(job: JobFacts, o: Any, level_saves: list[SavesOfLevel]) -> list[Capture]:
+def _following(job: JobProfile, o: Any, level_saves: list[SavesOfLevel]) -> list[Capture]:
     """Saves of the first level, which the others follow as often as given, else as they can."""
     (local, local_h, _), *slower = level_saves
-    every_h, *more_h = o.every or [pieces.interval_h(job, local_h, 0.0)]
-    captures = [pieces.saves(local.name, every_h, local_h, 0.0)]
+    every_h, *more_h = o.every or [build.interval_h(job, local_h, 0.0)]
+    captures = [build.periodic_capture(local.name, every_h, local_h, 0.0)]
     for (tier, stall_h, behind_h), wanted_h in zip_longest(slower, more_h[: len(slower)]):
-        copy_h = stall_h + behind_h - (0.0 if tier.name == pieces.REMOTE else local_h)
+        copy_h = stall_h + behind_h - (0.0 if tier.name == build.REMOTE else local_h)
         captures.append(passed_on(tier.name, LOCAL, copy_h, every_h, wanted_h))
     return captures
 
@@ -274,7 +274,7 @@ def _following(job: JobFacts, o: Any, level_saves: list[SavesOfLevel]) -> list[C
 # --------------------------------------------------------------------------- experts in turn
 
 
-def moc(job: JobFacts, o: Any) -> Policy:
+def moc(job: JobProfile, o: Any) -> Policy:
     """Saves of the next K of the N experts of each layer, and of all other parameters.
 
     After a failure the job rolls back to the newest complete content of the other parameters;
@@ -290,12 +290,12 @@ def moc(job: JobFacts, o: Any) -> Policy:
         raise ParameterError("saves take no time here, so none is too many: give `every`")
     return Policy(
         o.name,
-        rules=(go_back(restart(job, LOAD), SNAPSHOT, pieces.REMOTE),),
-        tiers=(Tier(SNAPSHOT, Medium.HOST, OWN, job.role), pieces.remote_tier(job)),
+        rules=(go_back(restart(job, LOAD), SNAPSHOT, build.REMOTE),),
+        tiers=(Tier(SNAPSHOT, Medium.HOST, OWN, job.role), build.remote_tier(job)),
         captures=(
-            pieces.saves(SNAPSHOT, every_h, stall_h, snapshot_h - stall_h),
+            build.periodic_capture(SNAPSHOT, every_h, stall_h, snapshot_h - stall_h),
             Capture(
-                pieces.REMOTE, after=SNAPSHOT, background=Constant(persist_h),
+                build.REMOTE, after=SNAPSHOT, background=Constant(persist_h),
                 in_flight=2 if persist_h <= every_h else 1,  # rounding leaves none out
             ),
         ),
@@ -380,55 +380,59 @@ SYSTEMS = (
         "remote storage do not slow training.",
     ),
     _near(
-        "dlrover-flash", SAVES, near, {}, "DLRover", RECALLED,
+        "dlrover-flash", SAVES, local_copies, {}, "DLRover", RECALLED,
         "saves in each node's own host memory, which outlives the processes",
         source="DLRover flash checkpoint: mechanism recalled", runs_as="DLRover Flash Checkpoint",
     ),
     _near(
-        "ml-flashpoint", f"{SAVES} copies", near, {"place": "group"}, "ml-flashpoint", RECALLED,
+        "ml-flashpoint", f"{SAVES} copies", local_copies,
+        {"place": "group"}, "ml-flashpoint", RECALLED,
         "saves in host memory, each on a pair of neighbouring nodes",
         source="ml-flashpoint: mechanism recalled", runs_as="ml-flashpoint", only_on="GKE",
     ),
     _near(
-        "hyperpod-tiered", f"{SAVES} copies", near, {"place": "ring"}, "HyperPod", SECONDARY,
+        "hyperpod-tiered", f"{SAVES} copies", local_copies,
+        {"place": "ring"}, "HyperPod", SECONDARY,
         "snapshots by `async_save` in host memory, each on its node and the next one",
         source="SageMaker HyperPod tiered checkpoints: mechanism secondary, placement assumed",
         overrides={"copies": OPTIONS["copies"]._replace(bound=UP_TO_ALL)},
         runs_as="HyperPod tiered checkpoints", only_on="EKS",
     ),
     _near(
-        "transom", f"{SAVES} copies", near, {"place": "ring"}, "TRANSOM", RECALLED,
+        "transom", f"{SAVES} copies", local_copies, {"place": "ring"}, "TRANSOM", RECALLED,
         "saves cached in host memory, each on its node and the next one",
         source="TRANSOM: 20 x faster saves published, mechanism recalled",
         overrides={"copies": OPTIONS["copies"]._replace(bound=UP_TO_ALL)},
     ),
     _near(
-        "reft", f"{SAVES} group", near, {"place": "parity", "hides": True}, "REFT", RECALLED,
+        "reft", f"{SAVES} group", local_copies,
+        {"place": "parity", "hides": True}, "REFT", RECALLED,
         "snapshots in host memory that training hides, with a parity per group of nodes",
         source="REFT: mechanism recalled, groups assumed",
         overrides={"group": count("nodes that share one parity; assumed", 8, IN_GROUPS)},
     ),
     _near(
-        "byterobust", f"{SAVES} copies wake pool_fraction", near,
+        "byterobust", f"{SAVES} copies wake pool_fraction", local_copies,
         {"place": "across", "hides": True, "each_step": True, "standby": True}, "SOSP'25",
         SECONDARY, "saves in host memory in each step, across groups; warm standbys replace nodes",
         source="ByteRobust (SOSP 2025): mechanism and pool secondary, wake assumed",
     ),
     _near(
-        "nvrx-local", f"{SAVES} disk copies", near, {"medium": Medium.SSD, "place": "across"},
+        "nvrx-local", f"{SAVES} disk copies", local_copies,
+        {"medium": Medium.SSD, "place": "across"},
         "NVRx", PUBLISHED, "saves on nodes' disks, each on a clique of nodes that fail apart",
         source="NVIDIA Resiliency Extension, documentation of local checkpoints: published",
         runs_as="NVRx local checkpoints",
     ),
     _near(
-        "fastpersist", "every remote_every disk", near,
+        "fastpersist", "every remote_every disk", local_copies,
         {"medium": Medium.SSD, "direct": True, "hides": True}, "FastPersist", RECALLED,
         "written from the device to the node's disks; training hides it for a step",
         source="FastPersist: up to 116 x faster writes recalled, mechanism recalled",
         runs_as="DeepSpeed (FastPersist)",
     ),
     _near(
-        "pmem", "every remote_every disk", near, {"medium": Medium.PMEM, "direct": True},
+        "pmem", "every remote_every disk", local_copies, {"medium": Medium.PMEM, "direct": True},
         "hybrid memory", RECALLED,
         "written from the device to persistent memory, which outlives a node's restart",
         source="checkpoints in hybrid memory (near CXL, DRAM and PMem): as fields, recalled",

@@ -22,31 +22,31 @@ from cprsim.job.policy import (
     Tax,
     Tier,
 )
-from cprsim.recovery import pieces
-from cprsim.recovery.pieces import LOAD, PUBLISHED, RECALLED, load_in, restart, row
-from cprsim.recovery.system import Family, JobFacts
+from cprsim.recovery import building_blocks as build
+from cprsim.recovery.building_blocks import LOAD, PUBLISHED, RECALLED, load_in, restart, row
+from cprsim.recovery.system import Family, JobProfile
 
 PARITY = "parity"
 
 
-def ecrec(job: JobFacts, o: Any) -> Policy:
-    size = pieces.in_groups(job, o.data + o.parity, "`data` and `parity` whose sum")
+def ecrec(job: JobProfile, o: Any) -> Policy:
+    size = build.in_groups(job, o.data + o.parity, "`data` and `parity` whose sum")
     stripe = Groups(size, o.parity)
     rebuild_h = _rebuild_h(job, o)
     down_h = job.replaced_h + rebuild_h
-    every_h = o.backstop or pieces.backstop_h(job, stripe, down_h, neighbours=True)
+    every_h = o.backstop or build.backstop_h(job, stripe, down_h, neighbours=True)
     rebuilt = restart(job, Stage(StageKind.REBUILD, Constant(rebuild_h), blocks=False))
-    return pieces.backed(
+    return build.with_backstop(
         o,
         job,
-        pieces.go_on(PARITY, rebuilt, speed_meanwhile=o.speed_meanwhile),
+        build.go_on(PARITY, rebuilt, speed_meanwhile=o.speed_meanwhile),
         Tier(PARITY, Medium.DEVICE, stripe, job.role),
         every_h,
         tax=Tax(compute=o.tax, memory=o.parity / o.data),
     )
 
 
-def _rebuild_h(job: JobFacts, o: Any) -> float:
+def _rebuild_h(job: JobProfile, o: Any) -> float:
     """How long lost rows take: k shards over the link, or to be computed where that is slower."""
     if o.rebuild is not None:
         if o.encoding is not None:
@@ -58,24 +58,24 @@ def _rebuild_h(job: JobFacts, o: Any) -> float:
     return float(max(read_h, o.data * state_bytes / o.encoding))
 
 
-def prm(job: JobFacts, o: Any) -> Policy:
+def prm(job: JobProfile, o: Any) -> Policy:
     roles = [role.name for role in job.cluster.roles]
     if o.readers not in roles or o.readers == job.role:
         raise ParameterError(
             f"it rebuilds the data of readers, and no other role of the job is called "
             f"`{o.readers}`: give `cluster.others`, as {{{o.readers}: 12}}"
         )
-    every_h = o.every or pieces.own_interval_h(job)
+    every_h = o.every or build.own_interval_h(job)
     rebuilt = load_in((1.0 - o.less) * o.rebuild)
     back = Reverts.STRUCK if o.model == "struck" else Reverts.ALL
     return Policy(
         o.name,
         rules=(
             Rule(Reverts.NOBODY, restart(job, rebuilt), roles=(o.readers,)),
-            Rule(back, restart(job, LOAD), sources=(pieces.REMOTE,)),
+            Rule(back, restart(job, LOAD), sources=(build.REMOTE,)),
         ),
-        tiers=(pieces.remote_tier(job, None if o.load is None else Constant(o.load)),),
-        captures=(pieces.remote_saves(job, every_h),),
+        tiers=(build.remote_tier(job, None if o.load is None else Constant(o.load)),),
+        captures=(build.remote_capture(job, every_h),),
     )
 
 

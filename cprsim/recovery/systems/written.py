@@ -28,8 +28,8 @@ from cprsim.job.policy import (
     Tier,
 )
 from cprsim.job.records import OverLink
-from cprsim.recovery.pieces import at_own_intervals, row
-from cprsim.recovery.system import JobFacts
+from cprsim.recovery.building_blocks import at_own_intervals, row
+from cprsim.recovery.system import JobProfile
 
 Filled = TypeVar("Filled", Tier, Capture, Stage, Elastic)
 
@@ -50,7 +50,7 @@ POLICY_OPTIONS = {
 }  # fmt: skip
 
 
-def plan(job: JobFacts, o: Any) -> Policy:
+def plan(job: JobProfile, o: Any) -> Policy:
     if not o.rules:
         raise ParameterError("it has no rule: give `rules`, the last of which always holds")
     remote = {tier.name for tier in o.tiers if tier.medium is Medium.REMOTE}
@@ -68,7 +68,7 @@ def plan(job: JobFacts, o: Any) -> Policy:
     )
 
 
-def _capture(job: JobFacts, capture: Capture, is_remote: bool, every_h: float | None) -> Capture:
+def _capture(job: JobProfile, capture: Capture, is_remote: bool, every_h: float | None) -> Capture:
     if every_h is not None and capture.every_h is not None and isnan(capture.every_h):
         capture = replace(capture, every_h=every_h)
     if not is_remote or capture.stall is not None or capture.background is not None:
@@ -79,7 +79,7 @@ def _capture(job: JobFacts, capture: Capture, is_remote: bool, every_h: float | 
     return _filled(job, capture, background=job.save_background or job.save_stall)
 
 
-def _rule(job: JobFacts, rule: Rule) -> Rule:
+def _rule(job: JobProfile, rule: Rule) -> Rule:
     costs = {StageKind.RESCHEDULE: job.reschedule}
     if any(s.kind in DERIVED or s.p_fail or s.gives_up_after or s.operator for s in rule.stages):
         raise ParameterError("stages have no retry or stop: give `costs.restart` and `planned`")
@@ -87,7 +87,7 @@ def _rule(job: JobFacts, rule: Rule) -> Rule:
     return replace(rule, stages=tuple(stages))
 
 
-def _filled(job: JobFacts, record: Filled, **defaults: Any) -> Filled:
+def _filled(job: JobProfile, record: Filled, **defaults: Any) -> Filled:
     """Return a record with defaults for missing values, and times over a node's link in hours."""
     changes = {key: value for key, value in defaults.items() if not getattr(record, key)}
     for field in fields(record):
@@ -97,7 +97,7 @@ def _filled(job: JobFacts, record: Filled, **defaults: Any) -> Filled:
     return replace(record, **changes)
 
 
-def _link_h(job: JobFacts, link: str) -> float:
+def _link_h(job: JobProfile, link: str) -> float:
     if link not in job.links:
         names = ", ".join(job.links) or "none"
         raise ParameterError(f"there is no link `{link}`; `cluster.links`: {names}")

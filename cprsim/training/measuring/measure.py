@@ -17,7 +17,7 @@ from cprsim.accuracy.curve import FEWEST_SEEDS_TO_USE
 from cprsim.errors import ParameterError, ResultError, one_line, watch
 from cprsim.files import write_whole, writes
 from cprsim.job.losses import ALWAYS, WHOLE, Metric
-from cprsim.results.folder import readable, sole
+from cprsim.results.folder import exclusive_lock, readable
 from cprsim.results.identity import file_digest
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
@@ -120,7 +120,7 @@ def measure(request: MeasureRequest) -> Measured:
         )
         for seed in request.seeds
     ]  # fmt: skip
-    with sole(request.folder):
+    with exclusive_lock(request.folder):
         _require_same(request)
         running = run_each(run_seed, tasks, request.workers, "seed {}".format)
         for number, n_run in running:

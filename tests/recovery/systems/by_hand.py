@@ -16,7 +16,7 @@ from cprsim.job.legal import require_legal
 from cprsim.job.policy import Policy, Reach, Scope
 from cprsim.job.records import Clock, Cluster, Costs, Holds, Role, Storage
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.recovery.system import JobFacts
+from cprsim.recovery.system import JobProfile
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
@@ -47,11 +47,11 @@ COSTS = Costs(
 )
 
 
-def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
+def facts(n_nodes: int = 8, **changes: Any) -> JobProfile:
     """A job of 16 h; a node's state goes to a peer in `COPY_H`, all of it outside in 1 h."""
     costs = {key: changes.pop(key) for key in COSTS.__slots__ if key in changes}
     return replace(
-        JobFacts(
+        JobProfile(
             useful_h=16.0,
             cluster=Cluster((Role("worker", n_nodes, Holds.SHARD),)),
             role="worker",
@@ -67,13 +67,13 @@ def facts(n_nodes: int = 8, **changes: Any) -> JobFacts:
     )
 
 
-def every_system_s_job() -> JobFacts:
+def every_system_s_job() -> JobProfile:
     """The made-up job of the listing, which all systems can serve."""
     made_up = load_scenario("made up", text=MADE_UP_SCENARIO)
     return assemble(made_up, with_policies=False).facts
 
 
-def planned(system: str, job: JobFacts | None = None, **options: object) -> Policy:
+def planned(system: str, job: JobProfile | None = None, **options: object) -> Policy:
     """The system's policy; options are numbers as the system reads them [h, bytes/h]."""
     job = facts() if job is None else job
     recovery_system = SYSTEMS[system]
@@ -83,7 +83,7 @@ def planned(system: str, job: JobFacts | None = None, **options: object) -> Poli
 
 
 def spent(
-    policy: Policy, struck: str | list[ScopedFailure] = "", job: JobFacts | None = None
+    policy: Policy, struck: str | list[ScopedFailure] = "", job: JobProfile | None = None
 ) -> dict[str, float]:
     """Hours of one replication by part, useful ones too; none of 0 h."""
     job = facts() if job is None else job

@@ -150,7 +150,7 @@ class LoggedAttempt:
             stages.append((stage, at_s))
 
 
-def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobCourse:
+def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobTimeline:
     """Read the events of one job, in order of time. Raises ParameterError for contradictions."""
     other_events = _in_order(other_events)
     time_ns = [table["time_ns"].to_numpy() for table in (steps, other_events)]
@@ -158,7 +158,7 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobC
     ends_ns = max(int(column_ns[-1]) for column_ns in time_ns if len(column_ns))
     reached_s, others_s = ((column_ns - begins_ns) / NS_PER_S for column_ns in time_ns)
     step = steps["step"].to_numpy()
-    course = JobCourse(job, begins_ns, (reached_s, step))
+    course = JobTimeline(job, begins_ns, (reached_s, step))
     rows = _telling(reached_s, step, steps["attempt"].to_numpy(), others_s)
     progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
@@ -192,7 +192,7 @@ def _in_order(events: pd.DataFrame) -> pd.DataFrame:
     return events.iloc[order]
 
 
-def _check_order(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+def _check_order(course: JobTimeline, steps: pd.DataFrame, events: pd.DataFrame) -> None:
     """Raise ParameterError where an attempt works on after a later one began, or ends first."""
     columns = ["time_ns", "event", "attempt"]
     told = pd.concat([events[columns], steps.assign(event="progress")[columns]])
@@ -208,7 +208,7 @@ def _check_order(course: JobCourse, steps: pd.DataFrame, events: pd.DataFrame) -
         raise course.contradiction((at_ns - course.begins_ns) / NS_PER_S, message)
 
 
-def _check_steps(course: JobCourse, at_s: Floats, step: Floats, incidents_s: Floats) -> None:
+def _check_steps(course: JobTimeline, at_s: Floats, step: Floats, incidents_s: Floats) -> None:
     """Raise ParameterError if the steps of two jobs alternate: one is below both its neighbours.
 
     One job rolls back only at an incident, and needs time to exceed its earlier step.
@@ -230,7 +230,7 @@ def _telling(reached_s: Floats, step: Floats, attempt: Ints, others_s: Floats) -
     return rows[(rows >= 0) & (rows < len(step))].astype(np.int64)
 
 
-class JobCourse:
+class JobTimeline:
     """A job from its first event to its last; takes one event after the other."""
 
     def __init__(self, job: str, begins_ns: int, reached: tuple[Floats, Floats]) -> None:

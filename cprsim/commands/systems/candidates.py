@@ -8,7 +8,7 @@ from itertools import count
 
 from cprsim.commands.select.deciding import decide
 from cprsim.commands.select.option import FULL, RELOADING, PricedEntry
-from cprsim.commands.select.pricing import bench_of
+from cprsim.commands.select.pricing import evaluator_of
 from cprsim.commands.systems.retention import MOST_CONTENTS, enough_contents, with_contents
 from cprsim.errors import MissingKeyError, ParameterError, choices
 from cprsim.files.units import SIZE
@@ -41,7 +41,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Entrant:
+class Candidate:
     """A strategy or a system that can run the job.
 
     Parameters
@@ -67,7 +67,7 @@ class Entrant:
         return PricedEntry(self.entry).entry_at(self.policy.interval_h, useful_h)
 
 
-def entrants_of(
+def candidates_of(
     loaded: LoadedScenario,
     experiment: Experiment,
     limit: Limit | None = None,
@@ -75,27 +75,31 @@ def entrants_of(
     only: Sequence[str] = (),
     available: bool = False,
     fixed: bool = False,
-) -> tuple[list[Entrant], dict[str, LeftOut]]:
+) -> tuple[list[Candidate], dict[str, LeftOut]]:
     """Candidates that can run a job, or the `only` ones, and why others can't, by name.
 
     Unless intervals are fixed, the present system (`today`, else the first entry) is compared at
     its own and at its best interval. `available`: only systems that a job can run today.
     """
 
-    def entrant_of(entry: RecoverySection, how: str, *, is_today: bool = False) -> Entrant:
-        return Entrant(entry, policy_of(entry, experiment), how, is_today)
+    def candidate_of(entry: RecoverySection, how: str, *, is_today: bool = False) -> Candidate:
+        return Candidate(entry, policy_of(entry, experiment), how, is_today)
 
     policies_of(loaded, experiment)  # says where an entry stands that can't run the job
     listed = list(loaded.scenario.recovery)
     first = next((entry for entry in listed if entry.name == TODAY), listed[0])
-    entrants = [entrant_of(entry, LISTED, is_today=fixed and entry is first) for entry in listed]
+    candidates = [
+        candidate_of(entry, LISTED, is_today=fixed and entry is first) for entry in listed
+    ]
     if not fixed:
-        now = entrant_of(first.model_copy(update={"name": TODAY}), LISTED, is_today=True)
-        entrants = [now, *(entrant for entrant in entrants if entrant.name != TODAY)]
-        if first.name == TODAY and all(entrant.name != first.strategy for entrant in entrants):
+        now = candidate_of(first.model_copy(update={"name": TODAY}), LISTED, is_today=True)
+        candidates = [now, *(candidate for candidate in candidates if candidate.name != TODAY)]
+        if first.name == TODAY and all(
+            candidate.name != first.strategy for candidate in candidates
+        ):
             at_best = first.model_copy(update={"name": first.strategy})
-            entrants.insert(1, entrant_of(at_best, LISTED))
-    names, left_out = {entrant.name for entrant in entrants}, dict[str, LeftOut]()
+            candidates.insert(1, candidate_of(at_best, LISTED))
+    names, left_out = {candidate.name for candidate in candidates}, dict[str, LeftOut]()
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
     others = SYSTEMS.keys() - {entry.strategy for entry in listed}
     for name in sorted(others, key=lambda name: (_rank(name), name)):
@@ -103,29 +107,29 @@ def entrants_of(
         fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
         try:
             _require_able(name, names, has_servers=has_servers, searched=searched)
-            entrant = entrant_of(RecoverySection.model_validate(fields), DEFAULT)
-            _require_memory(entrant.policy, experiment)
-            entrants.append(entrant)
+            candidate = candidate_of(RecoverySection.model_validate(fields), DEFAULT)
+            _require_memory(candidate.policy, experiment)
+            candidates.append(candidate)
         except ParameterError as error:
             words = str(error).removeprefix(name).lstrip(": ")
             left_out[name] = LeftOut(words, MissingKeyError.key_of(error))
     if only:
-        _require_known(only, {entrant.name for entrant in entrants}, left_out)
+        _require_known(only, {candidate.name for candidate in candidates}, left_out)
         left_out = {}
         asked_for = {*only, TODAY} if first.name in only else set(only)
-        entrants = [entrant for entrant in entrants if entrant.name in asked_for]
+        candidates = [candidate for candidate in candidates if candidate.name in asked_for]
     if available:
         runs = [
-            entrant
-            for entrant in entrants
-            if entrant.is_today or SYSTEMS[entrant.entry.strategy].runs_as
+            candidate
+            for candidate in candidates
+            if candidate.is_today or SYSTEMS[candidate.entry.strategy].runs_as
         ]
         left_out |= {
-            entrant.name: LeftOut(PAPER_ONLY) for entrant in entrants if entrant not in runs
+            candidate.name: LeftOut(PAPER_ONLY) for candidate in candidates if candidate not in runs
         }
         left_out |= {name: LeftOut(PAPER_ONLY) for name in left_out if not SYSTEMS[name].runs_as}
-        entrants = runs
-    return sorted(entrants, key=lambda entrant: _rank(entrant.entry.strategy)), left_out
+        candidates = runs
+    return sorted(candidates, key=lambda candidate: _rank(candidate.entry.strategy)), left_out
 
 
 def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bool) -> None:
@@ -176,20 +180,20 @@ def _rank(name: str) -> int:
 
 
 def at_their_best(
-    entrants: Sequence[Entrant],
+    candidates: Sequence[Candidate],
     experiment: Experiment,
     limit: Limit | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[list[Entrant], dict[str, LeftOut]]:
+) -> tuple[list[Candidate], dict[str, LeftOut]]:
     """Candidates at their best intervals, and why some of them are left out, by name.
 
     Without an accuracy limit, the best interval of systems that leave shards stale is never to
     save: they keep the interval of their entry. So does CPR, whose interval is its formula's.
     """
     options = {
-        entrant.name: PricedEntry(entrant.entry)
-        for entrant in entrants
-        if _is_searched(entrant, limit)
+        candidate.name: PricedEntry(candidate.entry)
+        for candidate in candidates
+        if _is_searched(candidate, limit)
     }
     named_full = options.get(FULL)
     if named_full is not None and named_full.entry.strategy != FULL:
@@ -200,16 +204,16 @@ def at_their_best(
             name: with_contents(option, MOST_CONTENTS, experiment)
             for name, option in options.items()
         }
-    bench = bench_of(experiment, limit or NO_LIMIT, options)
+    evaluator = evaluator_of(experiment, limit or NO_LIMIT, options)
     steps = count(1)
-    decided = decide(bench, step=lambda: on_progress(next(steps), len(bench.options)))
+    decided = decide(evaluator, step=lambda: on_progress(next(steps), len(evaluator.options)))
     best = {FULL: decided.full, **decided.best}
-    at_best, left_out = list[Entrant](), dict[str, LeftOut]()
-    for entrant in entrants:
-        if entrant.name not in options:
-            at_best.append(entrant)
-        elif (priced := best.get(entrant.name)) is not None:
-            option = options[entrant.name]
+    at_best, left_out = list[Candidate](), dict[str, LeftOut]()
+    for candidate in candidates:
+        if candidate.name not in options:
+            at_best.append(candidate)
+        elif (priced := best.get(candidate.name)) is not None:
+            option = options[candidate.name]
             if option.interval is not None:
                 interval_h = priced.policy.interval_h
                 if has_silent:
@@ -218,19 +222,23 @@ def at_their_best(
                     )
                     option = with_contents(option, n, experiment)
                 policy = option.policy_at(experiment, interval_h)
-                entrant = replace(entrant, entry=option.entry, policy=policy, how=FOUND)
-            at_best.append(entrant)
+                candidate = replace(candidate, entry=option.entry, policy=policy, how=FOUND)
+            at_best.append(candidate)
         else:
-            left_out[entrant.name] = LeftOut(NONE_KEEPS if entrant.name in best else NOT_KNOWN)
+            left_out[candidate.name] = LeftOut(NONE_KEEPS if candidate.name in best else NOT_KNOWN)
     return at_best, left_out
 
 
-def _is_searched(entrant: Entrant, limit: Limit | None) -> bool:
+def _is_searched(candidate: Candidate, limit: Limit | None) -> bool:
     """Whether the selector looks for an interval."""
-    if entrant.is_today:
+    if candidate.is_today:
         return False
-    if entrant.entry.strategy == FULL:
+    if candidate.entry.strategy == FULL:
         return True
-    if entrant.entry.strategy not in STRATEGIES:
-        return limit is not None or not entrant.policy.leaves_stale
-    return entrant.entry.strategy in RELOADING and limit is not None and entrant.entry.costs is None
+    if candidate.entry.strategy not in STRATEGIES:
+        return limit is not None or not candidate.policy.leaves_stale
+    return (
+        candidate.entry.strategy in RELOADING
+        and limit is not None
+        and candidate.entry.costs is None
+    )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cprsim.job.records import Bools, Floats
-from cprsim.logs.jobs.course import JobCourse, LoggedAttempt, LoggedSave, Points
+from cprsim.logs.jobs.timeline import JobTimeline, LoggedAttempt, LoggedSave, Points
 
 CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
 LEAST_SAVE_SHARE = 0.2  # of a usual save: less delay is no save
@@ -44,7 +44,7 @@ class JobPace:
         return np.asarray(work_s / self.step_s if self.is_known else 0.0 * work_s)
 
 
-def points_of(run: LoggedAttempt, course: JobCourse) -> Points:
+def points_of(run: LoggedAttempt, course: JobTimeline) -> Points:
     """Return all logged points of one run: instants and steps."""
     at_s, step = course.reached
     begin = int(np.searchsorted(at_s, run.marks[0][0], "right") if run.marks else len(at_s))
@@ -83,7 +83,7 @@ def _stalls(at_s: Floats, saves: Sequence[LoggedSave]) -> tuple[Bools, Bools]:
     return stalled, open_
 
 
-def pace_of(course: JobCourse) -> JobPace:
+def pace_of(course: JobTimeline) -> JobPace:
     """Return the durations of a step and a save, from the whole log of a job."""
     points = [run.points for run in course.runs]
     every_nth = max(1, sum(len(stretch.at_s) for stretch in points) // MOST_PACES)
@@ -138,7 +138,7 @@ def pace_of(course: JobCourse) -> JobPace:
     )
 
 
-def stalls_s(course: JobCourse) -> Floats:
+def stalls_s(course: JobTimeline) -> Floats:
     """Seconds that saves stalled the job, in order of time, of those that the log says all of."""
     stalls = [save.stall_s for run in course.runs for save in run.saves if save.committed]
     stall_s = np.array(stalls, dtype=np.float64)

@@ -39,7 +39,7 @@ from cprsim.job.policy import (
     To,
 )
 from cprsim.job.records import Duration
-from cprsim.recovery.system import JobFacts, Provenance, System
+from cprsim.recovery.system import JobProfile, Provenance, System
 
 REMOTE = "remote"
 YOUNG_H = nan  # an interval that follows from the failures
@@ -84,13 +84,13 @@ def regroup(hours: float) -> Stage:
     return Stage(StageKind.REGROUP, Constant(hours))
 
 
-def restart(job: JobFacts, *more: Stage, reschedule: Duration | None = None) -> tuple[Stage, ...]:
+def restart(job: JobProfile, *more: Stage, reschedule: Duration | None = None) -> tuple[Stage, ...]:
     """The whole job stops until the failure is noticed and its nodes are replaced."""
     replaced = Stage(StageKind.RESCHEDULE, job.reschedule if reschedule is None else reschedule)
     return (DETECT, WAIT, replaced, *more)
 
 
-def meanwhile(job: JobFacts, *, each: bool = False) -> tuple[Stage, ...]:
+def meanwhile(job: JobProfile, *, each: bool = False) -> tuple[Stage, ...]:
     """Lost nodes are replaced while the others work."""
     return (
         Stage(StageKind.WAIT, blocks=False, each=each),
@@ -104,31 +104,33 @@ def until_it_grows(when: float | str) -> tuple[Stage, ...]:
     return (Stage(StageKind.WAIT, blocks=False, grows_h=grows_h),) if grows_h else ()
 
 
-def left_out(job: JobFacts, o: Any) -> tuple[Stage, ...]:
+def shrink_and_regroup(job: JobProfile, o: Any) -> tuple[Stage, ...]:
     """Stages without lost nodes: reconfigure and copy again; reconfigure to readmit nodes."""
     again = Stage(StageKind.REGROUP, Constant(o.reconfigure), copies_again=True)
     taken_in = (*until_it_grows(o.grows), regroup(o.reconfigure))
     return (DETECT, again, *meanwhile(job, each=True), *taken_in)
 
 
-def remote_tier(job: JobFacts, load: Duration | None = None) -> Tier:
+def remote_tier(job: JobProfile, load: Duration | None = None) -> Tier:
     """Return the remote storage as a tier; `load` is by default the job's."""
     return Tier(REMOTE, Medium.REMOTE, Outside(), job.role, job.load if load is None else load)
 
 
-def saves(tier: str, every_h: float, stall_h: float, behind_h: float, **more: Any) -> Capture:
+def periodic_capture(
+    tier: str, every_h: float, stall_h: float, behind_h: float, **more: Any
+) -> Capture:
     """Saves to a tier, at an interval."""
     behind = Constant(behind_h) if behind_h else None
     return Capture(tier, every_h, stall=Constant(stall_h), background=behind, **more)
 
 
-def remote_saves(job: JobFacts, every_h: float) -> Capture:
+def remote_capture(job: JobProfile, every_h: float) -> Capture:
     """The job's own saves, at this interval."""
     every_h = min(every_h, job.useful_h)
     return Capture(REMOTE, every_h, stall=job.save_stall, background=job.save_background)
 
 
-def live_tier(job: JobFacts, name: str, n: int, *, strided: bool = False) -> Tier:
+def live_tier(job: JobProfile, name: str, n: int, *, strided: bool = False) -> Tier:
     """State that lies on each of n slots, so that one of them is enough."""
     return Tier(name, Medium.DEVICE, Groups(n, n - 1, strided), job.role)
 
@@ -143,19 +145,19 @@ def go_on(live: str, stages: tuple[Stage, ...], **more: Any) -> Rule:
     return Rule(Reverts.NOBODY, stages, needs=(live,), **more)
 
 
-def back_to_remote(job: JobFacts, reschedule: Duration | None = None) -> Rule:
+def back_to_remote(job: JobProfile, reschedule: Duration | None = None) -> Rule:
     """All go back to the newest save on the remote storage."""
     return go_back(restart(job, LOAD, reschedule=reschedule), REMOTE)
 
 
-def retry(job: JobFacts, live: str, stages: tuple[Stage, ...], to: To = To.STEP_BEGUN) -> Rule:
+def retry(job: JobProfile, live: str, stages: tuple[Stage, ...], to: To = To.STEP_BEGUN) -> Rule:
     """Retry the current step in all slots while the live tier survives."""
     job.needed("step_h", "it retries the step in hand, which")
     return Rule(Reverts.ALL, stages, to, needs=(live,))
 
 
-def backed(
-    o: Any, job: JobFacts, rule: Rule, live: Tier, every_h: float | None,
+def with_backstop(
+    o: Any, job: JobProfile, rule: Rule, live: Tier, every_h: float | None,
     beyond: Rule | None = None, **more: Any,
 ) -> Policy:  # fmt: skip
     """A rule that needs a live tier; beyond it the job's own saves at this interval, or its start.
@@ -171,7 +173,7 @@ def backed(
         o.name,
         rules=(rule, beyond or back_to_remote(job)),
         tiers=(live, remote_tier(job)),
-        captures=(remote_saves(job, every_h),),
+        captures=(remote_capture(job, every_h),),
         **more,
     )
 
@@ -179,7 +181,7 @@ def backed(
 # --------------------------------------------------------------------------- times and intervals
 
 
-def interval_h(job: JobFacts, stall_h: float, behind_h: float) -> float:
+def interval_h(job: JobProfile, stall_h: float, behind_h: float) -> float:
     """Progress between saves: Young's, at least the time to write a save [h].
 
     A save without a stall is made in each step, or when the one before is written.
@@ -191,12 +193,12 @@ def interval_h(job: JobFacts, stall_h: float, behind_h: float) -> float:
     return min(every_h, job.useful_h)
 
 
-def own_interval_h(job: JobFacts) -> float:
+def own_interval_h(job: JobProfile) -> float:
     """Progress between the job's own saves, as `interval_h` finds it [h]."""
     return interval_h(job, job.stall_h, job.background_h)
 
 
-def backstop_h(job: JobFacts, group: Groups, down_h: float, *, neighbours: bool) -> float:
+def backstop_h(job: JobProfile, group: Groups, down_h: float, *, neighbours: bool) -> float:
     """Young's interval between the saves that protect against the loss of all copies [h].
 
     For failures that strike a group with no node left to spare, and for those that strike all
@@ -220,7 +222,7 @@ def backstop_h(job: JobFacts, group: Groups, down_h: float, *, neighbours: bool)
     return max(found_h, job.background_h)
 
 
-def _p_others_down(job: JobFacts, group: Groups, down_h: float) -> float:
+def _p_others_down(job: JobProfile, group: Groups, down_h: float) -> float:
     """Probability that, of the others of a struck group, as many are down as it can spare.
 
     Each is down for a share ``q = down_h lambda/n`` of the time, n all nodes of the job:
@@ -235,7 +237,7 @@ def nth_that_fits(behind_h: float, every_h: float) -> int:
     return max(1, ceil(behind_h / every_h - ROUNDING))
 
 
-def nearest_failures_per_h(job: JobFacts, tiers: Sequence[Tier]) -> dict[str, float]:
+def nearest_failures_per_h(job: JobProfile, tiers: Sequence[Tier]) -> dict[str, float]:
     """By tier, the rate of the failures for which it is the nearest that survives [1/h]."""
     rates = [0.0] * len(tiers)
     for scope in job.scopes:
@@ -264,7 +266,7 @@ def _outlives(tier: Tier, scope: Scope) -> bool:
 
 
 def at_own_intervals(
-    job: JobFacts, captures: Sequence[Capture], tiers: Sequence[Tier]
+    job: JobProfile, captures: Sequence[Capture], tiers: Sequence[Tier]
 ) -> tuple[Capture, ...]:
     """Intervals `YOUNG_H` as hours: ``sqrt(2 s/lambda)``, no shorter than a save is written.
 
@@ -292,7 +294,7 @@ def at_own_intervals(
 # --------------------------------------------------------------------------- groups and speeds
 
 
-def in_groups(job: JobFacts, size: int, give: str) -> int:
+def in_groups(job: JobProfile, size: int, give: str) -> int:
     """The size of groups that divide the nodes; raises ParameterError where it does not."""
     if job.n_nodes % size:
         raise ParameterError(
@@ -302,13 +304,13 @@ def in_groups(job: JobFacts, size: int, give: str) -> int:
     return size
 
 
-def require_layers(job: JobFacts) -> None:
+def require_layers(job: JobProfile) -> None:
     """Raise ParameterError for a role whose nodes can't compute for each other."""
     if job.is_emb_ps:
         raise ParameterError("it needs replicas; shards of embedding servers exist once")
 
 
-def replicas_of_job(job: JobFacts, option: str = "") -> int:
+def replicas_of_job(job: JobProfile, option: str = "") -> int:
     """Replicas of the state that the job has; raises ParameterError where it has one."""
     require_layers(job)
     if job.replicas == 1:
@@ -319,7 +321,7 @@ def replicas_of_job(job: JobFacts, option: str = "") -> int:
     return job.replicas
 
 
-def n_replicas(job: JobFacts, group: int | None) -> int:
+def n_replicas(job: JobProfile, group: int | None) -> int:
     """Replicas of the state: of `group` nodes each, by default those of the job."""
     n = job.n_nodes
     if group is None:
@@ -337,7 +339,7 @@ def n_replicas(job: JobFacts, group: int | None) -> int:
     return n // group
 
 
-def elastic_of(job: JobFacts, o: Any, derived: tuple[float, ...] = ()) -> Elastic:
+def elastic_of(job: JobProfile, o: Any, derived: tuple[float, ...] = ()) -> Elastic:
     """How fast a job works without some units of the role whose state is saved.
 
     By the table `throughput`, else as `derived`, else in proportion to the units left.

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from cprsim.job.records import HIGH, Z_95, Floats, Ints
-from cprsim.logs.jobs.course import LoggedAttempt
+from cprsim.logs.jobs.timeline import LoggedAttempt
 
 ORDER = ("detect", "save", "wait", "reschedule", "regroup", "load", "replay", "rebuild")
 NOT_ALWAYS = "wait"  # a stage that is booked only where the log tells it
@@ -26,14 +26,14 @@ FEWEST_TO_SPREAD = 3  # failures of which the spread says anything
 TRIES = 20  # instants of death that are drawn until one is possible
 
 
-class Usual(NamedTuple):
+class StageTimes(NamedTuple):
     """The stages of a log's recoveries, and their logged durations."""
 
     stages: tuple[str, ...]  # that a recovery has, in order
     took_s: Floats  # (n_failures, n_stages), NaN where the log does not say
 
 
-def usual_of(attempts: Sequence[LoggedAttempt]) -> Usual:
+def stage_times_of(attempts: Sequence[LoggedAttempt]) -> StageTimes:
     """Learn from single failures, each stage of whose recovery came once."""
     single = [
         attempt
@@ -52,7 +52,7 @@ def usual_of(attempts: Sequence[LoggedAttempt]) -> Usual:
     rows = [
         row for row in (_took_s(attempt, stages) for attempt in single) if not np.isnan(row).all()
     ]
-    return Usual(stages, np.array(rows, dtype=np.float64).reshape(len(rows), len(stages)))
+    return StageTimes(stages, np.array(rows, dtype=np.float64).reshape(len(rows), len(stages)))
 
 
 def _took_s(attempt: LoggedAttempt, stages: tuple[str, ...]) -> Floats:
@@ -68,7 +68,7 @@ def _took_s(attempt: LoggedAttempt, stages: tuple[str, ...]) -> Floats:
     return took_s
 
 
-class Filled(NamedTuple):
+class ImputedFailure(NamedTuple):
     """A failure and its recovery with all instants: seconds, one value a draw."""
 
     failed_s: Floats  # (n_draws,)
@@ -77,11 +77,11 @@ class Filled(NamedTuple):
     n_inferred: int  # instants that the log does not give
 
 
-class Filling:
+class Imputer:
     """Imputes missing instants by drawing from other failures."""
 
     def __init__(
-        self, usual: Usual, n_draws: int, gaps_s: Floats, rng: np.random.Generator
+        self, usual: StageTimes, n_draws: int, gaps_s: Floats, rng: np.random.Generator
     ) -> None:
         """`gaps_s`: how long a job at work may leave its log without a sign of it [s]."""
         self._stages, self._took_s = usual
@@ -89,7 +89,7 @@ class Filling:
         self._share: Floats | None = None
         self._kept: dict[tuple[str, ...], tuple[Floats, Ints]] = {}
 
-    def fill(self, attempt: LoggedAttempt, resumes: Callable[[Floats], Floats]) -> Filled:
+    def fill(self, attempt: LoggedAttempt, resumes: Callable[[Floats], Floats]) -> ImputedFailure:
         """All instants; `resumes` gives the one at which work begins, by that of the failure."""
         names, starts = self._expected(attempt)
         known_s = [at_s for at_s in starts if isfinite(at_s)]
@@ -109,7 +109,7 @@ class Filling:
         took = [
             (name, end - begin) for name, (begin, end) in zip(names, pairwise(edges), strict=True)
         ]
-        return Filled(edges[0], resumed_s, tuple(took), inferred)
+        return ImputedFailure(edges[0], resumed_s, tuple(took), inferred)
 
     def _expected(self, attempt: LoggedAttempt) -> tuple[list[str], list[float]]:
         """Stages with those that the log left out, and when each began."""

@@ -31,17 +31,17 @@ REFUSED = 1  # the exit code where the system refuses
 UNFORESEEN = 70  # the exit code: EX_SOFTWARE of sysexits.h
 
 
-def say(message: object) -> None:
+def echo(message: object) -> None:
     """Print a line on stdout."""
     _echo(printable(str(message)))
 
 
-def say_json_text(text: str) -> None:
+def echo_json(text: str) -> None:
     """Print a JSON object on stdout."""
     _echo(json_printable(text))
 
 
-def complain(message: object) -> None:
+def warn(message: object) -> None:
     """Print a line on stderr: an error, a warning or a notice."""
     _echo(printable(str(message)), err=True)
 
@@ -49,7 +49,7 @@ def complain(message: object) -> None:
 def _echo(text: str, *, err: bool = False) -> None:
     import typer  # takes most of the start-up time, during which Ctrl-C must work
 
-    pulse.clear()
+    status.clear()
     typer.echo(text, err=err)
 
 
@@ -60,7 +60,7 @@ WIDEST_STATUS = 60  # characters: a wrapped line can't be erased
 ERASED = "\r\x1b[2K"
 
 
-class Pulse:
+class StatusLine:
     """The status line on stderr: the current step and its elapsed time."""
 
     def __init__(self) -> None:
@@ -160,7 +160,7 @@ def _clock(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
 
 
-pulse = Pulse()  # of the process: there is one stderr
+status = StatusLine()  # of the process: there is one stderr
 
 
 # --------------------------------------------------------------------------- errors and signals
@@ -184,16 +184,16 @@ def _exit_code(error: BaseException) -> int:
     """Print an expected error and return its exit code; raises an unexpected one."""
     match error:
         case CprsimError():  # lines of an input error begin with file and line
-            complain(error if isinstance(error, InputError) else f"cprsim: {error}")
+            warn(error if isinstance(error, InputError) else f"cprsim: {error}")
             return error.exit_code
         case MemoryError():
-            complain(out_of_memory())
+            warn(out_of_memory())
             return 2
         case KeyboardInterrupt():
             calm()
             if keeps:
                 again = f"The same command continues from there: {shlex.join(watch.command)}"
-                complain(f"cprsim: interrupted; {keeps[-1]()}. {again}")
+                warn(f"cprsim: interrupted; {keeps[-1]()}. {again}")
             return 128 + signal.SIGINT
         case BrokenPipeError():
             return 128 + signal.SIGPIPE
@@ -207,7 +207,7 @@ def refused(error: OSError) -> None:
     """Print an operating-system error, such as a full disk, on stderr."""
     where = f"{error.filename}: " if error.filename else ""
     with suppress(OSError):
-        complain(f"cprsim: {where}{error.strerror or error}")
+        warn(f"cprsim: {where}{error.strerror or error}")
 
 
 def out_of_memory() -> str:
@@ -224,8 +224,8 @@ def out_of_memory() -> str:
 
 def unforeseen() -> None:
     """Print the traceback of an internal error, and ask the user to report it."""
-    complain(traceback.format_exc().rstrip())
-    complain("cprsim: an error that it did not foresee: please report it, with these lines")
+    warn(traceback.format_exc().rstrip())
+    warn("cprsim: an error that it did not foresee: please report it, with these lines")
 
 
 def heed_interrupts() -> None:
