@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import gc
 import inspect
 import json
@@ -22,6 +23,7 @@ from tests.making import call, small_scenario, undrawing
 from tests.measuring.conftest import SCENARIO as MEASURED
 
 COMMAND_NAMES = sorted(name for name in cprsim.__all__ if name.islower())
+WITHOUT_EXAMPLES = ("calibrate", "measure", "rehearse", "train")  # docs/python.md has theirs
 
 
 # --------------------------------------------------------------------------- what there is
@@ -43,6 +45,22 @@ def test_the_public_names_are_there() -> None:  # which they are, the golden `nu
     assert all(getattr(cprsim, name) for name in cprsim.__all__)
     with pytest.raises(AttributeError, match="no attribute 'predict'"):
         _ = cprsim.predict  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", COMMAND_NAMES)
+def test_the_examples_of_a_function_run(name: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (found,) = doctest.DocTestFinder(recurse=False).find(
+        inspect.unwrap(getattr(cprsim, name)), name, globs={"cprsim": cprsim, "Path": Path}
+    )
+    result = doctest.DocTestRunner().run(found, out=(said := []).append)
+    assert result.failed == 0, "".join(said)
+    assert result.attempted > 0 or name in WITHOUT_EXAMPLES
+
+
+def test_help_shows_types_that_a_person_knows() -> None:
+    for name in COMMAND_NAMES:
+        assert "CliOption" not in str(inspect.signature(getattr(cprsim, name)))
 
 
 @pytest.mark.parametrize("name", COMMAND_NAMES)

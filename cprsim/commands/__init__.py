@@ -15,7 +15,8 @@ from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
 
 from cprsim.errors import CprsimError, ParameterError, WriteError, one_line
 
@@ -74,7 +75,24 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             where = f"{one_line(os.fsdecode(error.filename))}: " if error.filename else ""
             raise WriteError(f"{where}{error.strerror or error}") from error
 
+    called.__signature__ = _plain(signature, function)  # type: ignore[attr-defined]
     return called
+
+
+def _plain(signature: inspect.Signature, function: Callable[..., object]) -> inspect.Signature:
+    """A signature whose types are without the options of the command line, for `help`."""
+    parameters = []
+    for name, parameter in signature.parameters.items():
+        with suppress(NameError):  # of a name that is imported for type checkers alone
+            parameter = parameter.replace(annotation=annotation_of(function, name))
+        parameters.append(parameter)
+    return signature.replace(parameters=parameters)
+
+
+def annotation_of(function: Callable[..., object], name: str, *, extras: bool = False) -> Any:
+    """The type of a parameter; with extras, also what `Annotated` adds to it."""
+    alone = SimpleNamespace(__annotations__={name: function.__annotations__[name]})
+    return get_type_hints(alone, function.__globals__, include_extras=extras)[name]
 
 
 def check_names(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> None:

@@ -131,6 +131,11 @@ def load(
     ------
     ScenarioError
         All errors, each with file, line, key and the correct form.
+
+    Examples
+    --------
+    >>> cprsim.load("quickstart", {"costs.save": "90 s"}).settings["costs"]["save"]
+    '90 s'
     """
     return Scenario(source_of(scenario, overrides))
 

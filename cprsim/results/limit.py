@@ -121,7 +121,7 @@ def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
         return None
     if priced and limits[0].metric is not None and chosen_curve(loaded) is None:
         message = (
-            "no staleness curve applies, so that an accuracy limit means nothing: name one with "
+            "an accuracy limit needs a staleness curve, and none applies: name one with "
             f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
             f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
         )

@@ -136,18 +136,18 @@ def saves(policy: Policy, useful_h: float) -> str:
     if interval_h == inf:
         return "no saves"
     if n_saves_due(interval_h, useful_h):
-        return f"every {hours(interval_h)}"
+        return f"every {every(policy, ' to ')}"
     if parts is not None and writes_parts_only(policy, useful_h):
         return f"{percent(parts.fraction)} of the rows every {hours(parts.fraction * interval_h)}"
     return f"{hours(interval_h)}: no saves"
 
 
-def every(policy: Policy) -> str:
+def every(policy: Policy, to: str = " ") -> str:
     """Intervals of a policy; with their tiers where several differ: ``10 s peers, 3 h remote``."""
     tiers = {c.tier: c.every_h for c in policy.captures if c.every_h is not None}
     if len(set(tiers.values())) < 2:
         return hours(policy.interval_h)
-    return ", ".join(f"{hours(every_h)} {tier}" for tier, every_h in tiers.items())
+    return ", ".join(f"{hours(every_h)}{to}{tier}" for tier, every_h in tiers.items())
 
 
 def writes_parts_only(policy: Policy, useful_h: float) -> bool:
@@ -170,7 +170,7 @@ def priced_by(
 ) -> list[str]:
     """Sentences on the curve that prices losses from stale shards, and on unpriced strategies."""
     used = f"the staleness curve {curve} ({origin})"
-    whys = [f"{name}: {curve} does not say what it loses: {why}." for name, why in unpriced.items()]
+    whys = [f"{name}: {curve} does not price its loss: {why}." for name, why in unpriced.items()]
     if is_shown:
         return [f"AUC loss by {used}; its error is in the interval.", *notes, *whys]
     none = f"There is no AUC loss to show: {used} prices no strategy that finished every job."

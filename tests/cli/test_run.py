@@ -76,6 +76,6 @@ def test_accuracy_stands_beside_overhead_and_an_assumed_limit_is_called_one(cprs
         small_scenario().replace("target_pls: 0.1", "target_pls: 0.1, assumed: true")
     )
     said = cprsim("run", scenario).stdout
-    assert "\n\nThe limit of cpr is assumed, nobody gave it: a portion of 0.1 of" in said
+    assert "\n\ncpr uses a default limit that you have not confirmed: a portion of 0.1" in said
     given = cprsim("run", scenario, "--set", "recovery.cpr.target_pls=0.1").stdout
-    assert "is assumed" not in given
+    assert "default limit" not in given

@@ -148,4 +148,4 @@ def test_what_makes_a_curve_unfit_for_use_is_said() -> None:
     ]
     assert "3 seeds are too few" in reasons[0]
     assert reasons[1] == ""
-    assert "of no kind of runs held out" in reasons[2]
+    assert "no held-out group of runs confirms" in reasons[2]

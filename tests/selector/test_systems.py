@@ -223,7 +223,7 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
     assert hsdp.pays
     assert made.fell_back
     assert "it is not recommended, whatever its hours" in made.notes[0]
-    assert "and costs accuracy that nothing here prices" in said_of(made)
+    assert "and its accuracy loss is not priced" in said_of(made)
 
 
 # ----------------------------------------------------------------------------- how it is said

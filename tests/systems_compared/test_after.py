@@ -77,7 +77,7 @@ def test_every_system_says_how_it_is_known_and_what_it_costs_in_accuracy() -> No
         assert one.cited, name
         assert one.assumed, name
         assert not policy_of(name).leaves_stale, "a curve can price what does"
-        assert not one.not_counted or "in accuracy is not priced" in one.not_counted
+        assert not one.not_counted or "the accuracy loss of " in one.not_counted
 
 
 BACK = {

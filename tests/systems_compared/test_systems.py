@@ -105,7 +105,7 @@ def test_one_failure_costs_each_what_its_rules_say() -> None:
     # steps are on smaller batches while a group is missing
     assert hsdp["accuracy"] == "not priced"
     assert isnan(hsdp["auc_loss"])
-    assert "torchft *, hsdp *: what smaller batches" in said(found)
+    assert "torchft *, hsdp *: the accuracy loss of smaller batches" in said(found)
     none = of(found, "none")
     more = [none[f"more_than_best{end}"] for end in ("", "_low", "_high")]
     assert more[0] == pytest.approx(mean(found, "none") - best)
@@ -245,7 +245,7 @@ REFUSED: list[tuple[list[str], str, dict[str, Any], str]] = [
         "recovery.0: hsdp: 8 nodes of `worker` make no",
     ),
     ([], NAMED_FULL, {}, "the name `full`"),
-    (["accuracy.max_auc_loss=0.001"], "full", {}, "no staleness curve applies"),
+    (["accuracy.max_auc_loss=0.001"], "full", {}, "an accuracy limit needs a staleness curve"),
     ([], "full", {"only": ["nobody"]}, "only: there is no `nobody`; Known: full, gemini,"),
     ([], "full", {"only": ["moc"]}, "only: `moc` can't run this job: give `experts`"),
 ]

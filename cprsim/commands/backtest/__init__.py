@@ -40,7 +40,7 @@ def backtest(
     saves_every: SavesEvery = None,
     seed: DrawsSeed = 0,
 ) -> Answer:
-    """Replay the failures of jobs under other recovery systems.
+    r"""Replay the failures of jobs under other recovery systems.
 
     The system that ran is replayed too. Set with --set: prices, and the inputs of a system that
     the logs lack (cluster.link, cluster.shard_size or cluster.state, storage.bandwidth).
@@ -77,6 +77,18 @@ def backtest(
         A log can't be read: file, line, value.
     ParameterError
         No job can be replayed, or not under one of the systems.
+
+    Examples
+    --------
+    >>> _ = Path("attempts.csv").write_text(
+    ...     "job,start,end,last_step,last_saved_step,step_seconds,node\n"
+    ...     "clicks,2026-03-02T08:00Z,2026-03-02T14:10Z,2180,2000,10,n3\n"
+    ...     "clicks,2026-03-02T14:25Z,2026-03-02T22:50Z,5000,5000,10,\n"
+    ... )
+    >>> hourly = "{strategy: full, interval: 1 h}"
+    >>> answer = cprsim.backtest("attempts.csv", recovery=[hourly], saves_every="30 min")
+    >>> answer.frames["systems"]["system"].tolist()
+    ['as it ran', 'full']
     """
     events = read_named(logs, time_unit)
 

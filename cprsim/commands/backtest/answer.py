@@ -133,7 +133,7 @@ def _document(
     return Document(
         title=f"{name} under other recovery systems",
         question="What would these jobs have cost under another recovery system?",
-        answer=[_advice(advised), f"What would change that: {advised.reversed_by}."],
+        answer=[_advice(advised), advised.reversed_by],
         table=_systems(frames["systems"], frames["jobs"]),
         remarks=[
             *remarks,

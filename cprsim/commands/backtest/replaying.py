@@ -258,20 +258,21 @@ def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:
 
 def _reversal(jobs: Sequence[Backtest], best: str, seed: int) -> str:
     """Which one cost, how many times larger or smaller, makes another system the cheapest."""
+    kinds = [kind for kind in COST_KINDS if any(job.facts.costs_h[kind] for job in jobs)]
     for factor in FACTORS:
-        for cost in COST_KINDS:
+        for cost in kinds:
             for times in (factor, 1.0 / factor):
                 winner = _winner(jobs, cost, times, seed)
                 if winner != best:
                     now_h = float(np.mean([job.facts.costs_h[cost] for job in jobs]))
                     longer, shorter = f"{times:.3g} times as long", f"{1 / times:.3g} times shorter"
                     return (
-                        f"a {cost} {longer if times > 1 else shorter} ({now_h * times * 3600:.4g} "
-                        f"s instead of {now_h * 3600:.4g} s) would make {winner} the cheapest"
+                        f"A {cost} {longer if times > 1 else shorter} ({now_h * times * 3600:.4g} "
+                        f"s instead of {now_h * 3600:.4g} s) would make {winner} the cheapest."
                     )
     return (
-        f"none of {', '.join(COST_KINDS)} alone, up to {FACTORS[-1]:g} times larger or smaller, "
-        "would make another one cheaper"
+        f"The choice holds if any one of {', '.join(kinds)} is up to {FACTORS[-1]:g} times "
+        "larger or smaller."
     )
 
 

@@ -50,7 +50,7 @@ def fit(
     save: FileName = None,
     **log_options: Any,
 ) -> Answer:
-    """Fit distributions to a log of failures, or of saves and loads.
+    r"""Fit distributions to a log of failures, or of saves and loads.
 
     A log of failures names nodes and when they were down: gaps, up-times and repairs are fitted,
     for the section `failures` of a scenario. A CSV with the columns kind (save, load, detect,
@@ -82,7 +82,7 @@ def fit(
         ``frames["families"]`` (a row per kind of times and family, the best by AIC first),
         ``["parameters"]``, ``["times"]``, ``["observation"]``, ``["causes"]`` where asked for;
         ``values["fragment"]``, as data ``["failures"]`` and ``["scopes"]``, or ``["costs"]``;
-        ``values["mtbf_h"]`` of the job.
+        ``values["mtbf_h"]`` of the job. ``rows["uptimes"]``: a row per up-time.
 
     Raises
     ------
@@ -90,6 +90,15 @@ def fit(
         The log can't be read: file, line, value.
     ParameterError
         An option that does not apply, or nothing that can be fitted.
+
+    Examples
+    --------
+    >>> days = [f"2026-01-{day:02d}" for day in range(1, 21)]
+    >>> rows = [f"n{n % 4},{day}T08:00Z,{day}T09:00Z" for n, day in enumerate(days)]
+    >>> _ = Path("failures.csv").write_text("\n".join(["node,start,end", *rows]))
+    >>> fitted = cprsim.fit("failures.csv", nodes=8, period="2026-01-01..2026-01-21")
+    >>> f"{fitted.values['mtbf_h'].mean:.1f} h"
+    '24.0 h'
     """
     if save is not None:
         require_new(Path(save))

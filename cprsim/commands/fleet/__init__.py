@@ -106,8 +106,9 @@ def fleet(
 
     Examples
     --------
-    >>> planned = cprsim.fleet("planning", {"spares": [0, 2, 6]})
+    >>> planned = cprsim.fleet("planning", {"spares": [0, 2]}, histories=2)
     >>> planned.values["best"]
+    'cpr at spares 0'
     """
     changes = shortcuts("fleet", histories=histories) + shortcuts(seed=seed)
     source = source_of(scenario, overrides)

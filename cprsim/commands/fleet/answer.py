@@ -182,14 +182,14 @@ def _advice(result: FleetResult) -> str:
     elif saves.low <= 0:
         unsure = " The interval holds 0: more histories would tell."
     amount = with_ends(*saves.triple, _unit(result))
-    return f"Recommendation: {best}. Beside {present} it saves {amount} per {MONTH}.{unsure}"
+    return f"Recommendation: {best}. Compared with {present} it saves {amount} per {MONTH}.{unsure}"
 
 
 def _cautions(result: FleetResult) -> list[str]:
     """Stale shards of the recommended option, cheaper stale options, and left-out options."""
     best, cautions = result.option(result.decision.best), []
     if best.statistics["pls"].mean > 0:
-        cautions.append(f"It leaves shards stale: {_pls(best)}; the scenario says what it may.")
+        cautions.append(f"It leaves shards stale: {_pls(best)}; the scenario has the limit.")
     for option in result.options:
         if option.finished and option.cost < best.cost and option.statistics["pls"].mean > 0:
             cautions.append(

@@ -83,6 +83,12 @@ def init(
     ------
     CprsimError
         An option makes no sense, a log can't be read, or the file exists already.
+
+    Examples
+    --------
+    >>> _ = cprsim.init("job.yaml", kind="llm", nodes=64, failures="28 h", state="2 TB")
+    >>> cprsim.validate("job.yaml").values["valid"]
+    True
     """
     shipped = shipped_scenarios()
     if listed:

@@ -36,7 +36,7 @@ SAVE = Quantity(TIME, "100 ms", "10000 h", "2 min")
 
 TEMPLATE = """\
 # {job}: written by `cprsim init`.
-# A number marked `assumed` is nobody's answer: put yours there. Quantities have units
+# Replace each number marked `assumed` by your own. Quantities have units
 # (s, min, h, d; MB, GB, TB; Gbit/s, GB/s); `cprsim validate --schema` has every key and its unit.
 name: {name}
 

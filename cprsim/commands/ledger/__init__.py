@@ -29,7 +29,7 @@ def ledger(
     node_hour: str | None = None,
     seed: DrawsSeed = 0,
 ) -> Answer:
-    """Book the hours of jobs from their logs.
+    r"""Book the hours of jobs from their logs.
 
     Hours are split into useful work, saves, and the costs of failures.
     Values missing from the logs are drawn from those of other incidents; 95 % intervals show the
@@ -58,6 +58,17 @@ def ledger(
     ------
     TraceError
         A log can't be read: file, line, value.
+
+    Examples
+    --------
+    >>> _ = Path("attempts.csv").write_text(
+    ...     "job,start,end,last_step,last_saved_step,step_seconds,node\n"
+    ...     "clicks,2026-03-02T08:00Z,2026-03-02T14:10Z,2180,2000,10,n3\n"
+    ...     "clicks,2026-03-02T14:25Z,2026-03-02T22:50Z,5000,5000,10,\n"
+    ... )
+    >>> hours = cprsim.ledger("attempts.csv").frames["hours"].set_index("part")["hours"]
+    >>> f"useful {hours['useful']:.1f} h, lost {hours['lost']:.1f} h"
+    'useful 13.9 h, lost 0.5 h'
     """
     if tables := tables_of([Path(log) for log in logs]):
         watch.doing("reading the logs")

@@ -59,6 +59,11 @@ def report(
         One is no finished result, or is damaged; a file can't be written.
     ParameterError
         Two runs have no strategy in common.
+
+    Examples
+    --------
+    >>> result = cprsim.run("quickstart", replications=100, folder="results")
+    >>> _ = cprsim.report(result, out="page.html", title="First job")
     """
     answers = [result if hasattr(result, "document") else read(result) for result in results]
     answer = compare_results(answers)
@@ -98,5 +103,11 @@ def read(result: str | Path) -> Answer:
     ------
     ResultError
         It is no finished result, or is damaged.
+
+    Examples
+    --------
+    >>> result = cprsim.run("quickstart", replications=100, folder="results")
+    >>> cprsim.read(result.folder).frames["strategies"].equals(result.frames["strategies"])
+    True
     """
     return answer_of(Path(result))

@@ -62,6 +62,11 @@ def reproduce(
     ------
     ParameterError
         There is no such result, or options exclude each other.
+
+    Examples
+    --------
+    >>> "fig-overheads" in cprsim.reproduce(listed=True).frames["studies"]["name"].tolist()
+    True
     """
     for unknown in names:
         if unknown not in STUDIES:

@@ -255,9 +255,9 @@ def pls_accuracy(work: Work) -> Summary:
             "fresh runs check it. Its slope is that of single failures.",
         of_anew="" if anew is None else
             f"Measured anew: single failures of {len(anew.results)} further seeds, as `cprsim "
-            "measure` runs and fits them. Each fit weighs PLS by weights of its own, so that "
-            "slopes of two fits differ even where the losses agree; the ratios of single failures "
-            "take the shipped curve's weights for both.",
+            "measure` runs and fits them. Each fit has its own weights of PLS: slopes of two "
+            "fits differ even where the losses agree. The ratios of single failures take the "
+            "shipped curve's weights for both.",
     )  # fmt: skip
 
 

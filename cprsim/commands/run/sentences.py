@@ -8,7 +8,7 @@ from math import inf, isnan
 
 from cprsim.job.intervals import ROUNDING, n_saves_due
 from cprsim.job.losses import WHOLE, Metric, strategy_key
-from cprsim.job.policy import BY_RULES, RELOAD, RESTART, ROLL_BACK, Policy
+from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Policy
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.pages.recommendation import back_to_start
 from cprsim.results.folder import stored_scenario
@@ -39,11 +39,10 @@ STOPPING_LIMITS = (
 WHAT_FAILURES_DO = {
     RESTART: "start again from nothing",
     ROLL_BACK: "all go back to the last save",
-    RELOAD: "only the failed servers go back, the others go on",
-    BY_RULES: "a recovery system",
+    RELOAD: "only the failed servers go back, the others continue",
 }
 HOW_TO = (
-    "What stale shards cost in accuracy is not known: no staleness curve belongs to this scenario. "
+    "The accuracy loss of stale shards is unknown: no staleness curve belongs to this scenario. "
     "`cprsim measure` makes one, `accuracy.curve` names one."
 )
 
@@ -64,7 +63,8 @@ def answer(result: Result) -> list[str]:
         return ["No strategy reliably gets this job done."]
     finishing = [policy for policy in result.policies if spreads[policy.name][FINISHED].mean == 1]
     plain = plain_full(finishing)
-    choice = f"{best.name} ({WHAT_FAILURES_DO[best.on_failure]}; {_saving(best, result.useful_h)})"
+    acts = WHAT_FAILURES_DO.get(best.on_failure), _saving(best, result.useful_h)
+    choice = f"{best.name} ({'; '.join(filter(None, acts))})"
     cost = _cost(spreads[best.name])
     overhead = {policy: spreads[policy.name]["overhead_fraction"].mean for policy in finishing}
     of = " of those that save" if overhead[best] > min(overhead.values()) else ""
@@ -129,7 +129,7 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
     spreads, limits = result.spreads()[best.name], result.limits.get(best.name, ())
     lost, pls = spreads["auc_loss"], with_ends(*spreads["pls"].triple)
     loses = f"On average a portion of {pls} of the samples is lost (PLS)."
-    accuracy = " What that does to accuracy is not in these hours."
+    accuracy = " These hours do not include the accuracy loss."
     if limits:
         loses = " ".join(held.sentence for held in limits)
     if any(held.column != "pls" for held in limits):
@@ -150,7 +150,7 @@ def assumed_limits(result: Result) -> Iterator[str]:
     for policy in result.policies:
         if policy.name in guessed and policy.leaves_stale:
             yield (
-                f"The limit of {policy.name} is assumed, nobody gave it: a portion of "
+                f"{policy.name} uses a default limit that you have not confirmed: a portion of "
                 f"{guessed[policy.name]:g} of the samples lost (PLS). {_its_price(policy, result)} "
                 "Write the `target_pls` that you accept, without `assumed`."
             )
@@ -255,12 +255,14 @@ def savings(result: Result) -> Iterator[str]:
     table = differences(result.replications, result.n_nodes, plain.name)
     table = table[(table["quantity"] == "overhead_fraction") & (table["mean"] < -ROUNDING)]
     for row in records_of(table):
-        points = ""
+        within = ""
         if not isnan(row["high"]):
-            less = ends(-100 * row["high"], -100 * row["low"])
-            points = f" ({less} percentage points, 95 % interval)"
-        share = percent(-row["mean"] / against)
-        yield f"{row['strategy']} removes {share} of {plain.name}'s overhead{points}."
+            within = f" ({ends(-100 * row['high'], -100 * row['low'])}, 95 % interval)"
+        less = significant(-100 * row["mean"])
+        yield (
+            f"{row['strategy']} costs {less} percentage points less than {plain.name}{within}: "
+            f"{percent(-row['mean'] / against)} of its overhead."
+        )
 
 
 # ------------------------------------------------------------------------------ accuracy

@@ -93,6 +93,12 @@ def select(
     ------
     CprsimError
         An input is wrong, or an input of the selection is missing.
+
+    Examples
+    --------
+    >>> answer = cprsim.select("criteo-kaggle", max_auc_loss=0.0002, replications=200)
+    >>> answer.values["recommendation"]["name"]
+    'cpr-ssu'
     """
     source = source_of(scenario, overrides)
     if curve is not None:

@@ -250,10 +250,11 @@ def _why_full(selection: Selection) -> str:
     if nearest.benefit.high < 0:
         return f"{nearest_words} costs more: {costs}."
     if nearest.pays:
-        return f"{nearest_words} takes {costs}, and costs accuracy that nothing here prices."
+        return f"{nearest_words} takes {costs}, and its accuracy loss is not priced."
     less = ends(100 * nearest.benefit.low, 100 * nearest.benefit.high)
     return (
-        f"{nearest_words} does not surely cost less: by {less} percentage points (95 % interval)."
+        f"{nearest_words} is not significantly cheaper: by {less} percentage points (95 % "
+        "interval)."
     )
 
 
@@ -296,7 +297,7 @@ def _why_not(selection: Selection) -> Iterator[str]:
     for name, candidate in selection.best.items():
         if name != chosen.strategy and name in RELOADING:
             why.setdefault(_why_not_this(selection, name, candidate), []).append(name)
-    unknown = f"the curve does not say what it loses in {selection.limit.words}, as it saves"
+    unknown = f"the curve has no {selection.limit.words} for the way it saves"
     why |= {unknown: list(selection.left_out)} if selection.left_out else {}
     clauses = [f"{', '.join(names)}: {reason}" for reason, names in why.items()]
     if clauses:

@@ -28,7 +28,7 @@ AT_ONCE = 8  # candidates simulated together: their losses stand in memory until
 SHORT = 1e-6  # of a job: an interval that no system takes as it is, if it takes only longer ones
 ROUND = 0.002  # of an interval: by how much it may be rounded up
 FAILURES_PER_CANDIDATE = 20_000  # that a candidate should meet, over all replications
-FEWEST, MOST = 200, 4000  # replications of a candidate
+FEWEST, MOST = 100, 4000  # replications of a candidate
 FEWEST_REPLICATIONS = 100  # that a user may ask for
 FEWEST_OF_A_TAIL = 1000  # where a quantile of single jobs is asked for
 

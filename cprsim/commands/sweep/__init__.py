@@ -91,8 +91,10 @@ def sweep(
 
     Examples
     --------
-    >>> swept = cprsim.sweep("quickstart", {"failures.mtbf": ["14 h", "28 h"]})
-    >>> swept.frames["points"][["failures.mtbf_h", "strategy", "overhead_fraction"]]
+    >>> swept = cprsim.sweep("quickstart", {"failures.mtbf": ["4 h", "16 h"]}, replications=100)
+    >>> points = swept.frames["points"].query("strategy == 'full'")
+    >>> points[["failures.mtbf_h", "overhead_fraction"]].round(2).values.tolist()
+    [[4.0, 0.16], [16.0, 0.07]]
     """
     if replications is not None and precision is not None:
         raise ParameterError("--replications and --precision: give one of them")

@@ -190,15 +190,18 @@ def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list
 
 
 def _against(result: SweepResult, points: pd.DataFrame) -> list[str]:
-    """Who costs less than the reference with 95 % confidence, and at how many points."""
-    counts = [
-        f"{row['strategy']} at {row['n_less']:,} of {row['n_points']:,} points"
-        + (f", more at {row['n_more']:,}" if row["n_more"] else "")
-        for row in records_of(strategies_frame(points))
-        if row["strategy"] != result.reference
-    ]
-    less = f"Less overhead than {result.reference}, with 95 % confidence"
-    return [f"{less}: {'; '.join(counts)}."] if counts else []
+    """Significant differences from the reference: the strategies, and at how many points."""
+    said = []
+    for verdict, n in (("less", "n_less"), ("more", "n_more")):
+        some = [
+            f"{row['strategy']} at {row[n]:,} of {row['n_points']:,} points"
+            for row in records_of(strategies_frame(points))
+            if row[n] and row["strategy"] != result.reference
+        ]
+        if some:
+            more = f"Significantly {verdict} overhead than {result.reference} (95 % confidence)"
+            said.append(f"{more}: {'; '.join(some)}.")
+    return said
 
 
 def _at(row: Row, result: SweepResult, columns: set[str]) -> str:

@@ -52,6 +52,12 @@ def sync(
     ------
     CprsimError
         The scenario, a number of trainers or an algorithm is wrong.
+
+    Examples
+    --------
+    >>> points = cprsim.sync("shadowsync", trainers=[1, 5]).frames["points"]
+    >>> points["n_trainers"].unique().tolist()
+    [1, 5]
     """
     source = source_of(scenario, overrides)
     loaded, numbers = source.read(), numbers_of(trainers)

@@ -90,7 +90,7 @@ def _table(points: Sequence[Row], setting: SyncSetting) -> Table:
             "Examples per second (EPS) and sync gap (iterations of a trainer between two "
             f"synchronisations); {setting.n_threads} threads per trainer, batch {setting.batch}, "
             f"{S_PER_H * 1000 * setting.iteration.mean_h:.3g} ms per iteration, "
-            f"{setting.dense_bytes / 1e6:.3g} MB of dense weights; beside the load model"
+            f"{setting.dense_bytes / 1e6:.3g} MB of dense weights; compared with the load model"
         ),
         columns=row_columns(
             "algorithm",

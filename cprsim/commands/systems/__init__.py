@@ -104,6 +104,12 @@ def systems(
     ------
     CprsimError
         The scenario is wrong, or a system is unknown or can't run the job.
+
+    Examples
+    --------
+    >>> answer = cprsim.systems("llm", only=["full", "gemini"], replications=100)
+    >>> answer.values["best"]
+    'gemini'
     """
     if scenario is None and (overrides or only):
         raise ParameterError("--set and --only are about a job: name a scenario")

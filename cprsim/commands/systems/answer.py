@@ -227,7 +227,7 @@ def _costs(ranked_systems: Sequence[RankedSystem], bills: Bills) -> Table:
     cells["runs as"] = lambda each: each.facts.runs_as or NO_NUMBER
     n = count(ranked_systems[0].summary[FINISHED].n, "replication")
     caption = (
-        f"What each costs: means of {n} on the "
+        f"Costs of each system: means of {n} on the "
         "same failures, in % of useful time, ± half of the 95 % interval (of paired differences to "
         "the best)"
     )
@@ -276,7 +276,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
             sentences.append(f"What runs today costs no less than now, {system.percent} %.")
             continue
         runs_as = system.facts.runs_as and f" (runs as {system.facts.runs_as})"
-        paper = "" if runs_as else ", a paper only: nothing that is maintained runs it"
+        paper = "" if runs_as else ", no maintained implementation"
         sentences.append(
             f"{label}: {system.name}{runs_as}, {system.percent} % of useful time{paper}."
         )
@@ -446,4 +446,4 @@ def _why_not_the_best(system: RankedSystem) -> str:
     """Of a system that loses accuracy."""
     if system.accuracy == PRICED:
         return "loses AUC that no limit (section 'accuracy') allows"
-    return system.facts.not_counted or "what stale shards cost in accuracy is not priced"
+    return system.facts.not_counted or "the accuracy loss of stale shards is not priced"

@@ -25,10 +25,10 @@ from cprsim.scenario.schema import dump_entry
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
 NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
-PAPER_ONLY = "a paper only: nothing that is maintained runs it (`--available`)"
+PAPER_ONLY = "no maintained implementation (`--available`)"
 TODAY = "today"  # the name of how the job runs now
 NONE_KEEPS = "no interval that is worth its saves keeps the limit"
-NOT_KNOWN = "the staleness curve does not say what it loses"
+NOT_KNOWN = "the staleness curve does not price its loss"
 NO_TARGET = "needs `target_pls`, the portion of lost samples that you accept: list it with one"
 
 

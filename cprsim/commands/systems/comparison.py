@@ -265,7 +265,7 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
     failures = scenario.failures
     n_together = getattr(failures, "n_together", None) or getattr(failures, "together", 1)
     if not scenario.scopes and n_together == 1 and failures.kind != "trace":
-        yield "Each failure takes one node (no `scopes`): no failure strikes all copies at once."
+        yield "Each failure takes one node (no `scopes`): none strikes all copies simultaneously."
     if cluster.spares is None:
         yield "A spare node is always free (no `cluster.spares`)."
 

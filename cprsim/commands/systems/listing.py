@@ -279,7 +279,7 @@ def _facts(listed: ListedSystem) -> Iterator[tuple[str, str]]:
     system, policy = listed.system, listed.policy
     yield "family", system.family.value
     yield "source", system.source or "none; it is a limit of the others"
-    yield "runs as", system.said_to_run_as or "nothing that is maintained"
+    yield "runs as", system.said_to_run_as or "no maintained implementation"
     if policy is not None:
         for records in ("tiers", "captures", "rules"):
             for record in getattr(policy, records):

@@ -51,6 +51,12 @@ def validate(
     ------
     ParameterError
         Neither a scenario nor the schema was asked for.
+
+    Examples
+    --------
+    >>> answer = cprsim.validate("quickstart", {"job.useful": "-1 h"})
+    >>> answer.frames["problems"]["key"].tolist()
+    ['job.useful']
     """
     if schema:
         return _answer_of_schema()

@@ -32,7 +32,7 @@ from cprsim.logs.formats.jsonl import json_pieces
 from cprsim.logs.reading import csv_pieces, named_columns, no_row_where
 from cprsim.logs.times import HOURS, read_lengths, read_times, require_decimals
 
-COST_KINDS = ("save", "load", "detect", "reschedule")
+COST_KINDS = ("save", "load", "detect", "reschedule", "warmup")
 FEWEST_TO_FIT = 3  # durations, below which nothing can be said of their spread
 SMALLEST_SHAPE = 0.1  # that a scenario takes
 COARSE = 0.1  # resolution over mean, above which it is said
@@ -125,7 +125,7 @@ class CostFit(FittedQuantity):
             f"only {count(n, kind)}: taken as fixed, as its variation can't be estimated; "
             f"{FEWEST_TO_FIT} are the fewest to fit, {FEWEST_TO_TRUST} to trust": n < FEWEST_TO_FIT,
             f"only {n} {kind}s: their mean of {mean} s may be anything from {low} to {high} s "
-            "(95 %), and the intervals of other parameters are too narrow with so few":
+            "(95 %), and the intervals of other parameters are too narrow":
                 n < FEWEST_TO_TRUST and self.best is not None,
             f"no family could be fitted to the {kind}s, which vary by "
             f"{100 * _cv(self.lifetimes.duration_h):.3g} %: their mean is taken":

@@ -145,8 +145,8 @@ def increments_before_whole(first: float, growth: float) -> int:
 OF_SNAPSHOTS = "every window snapshot persist"
 _row = partial(
     row, family=Family.BEHIND, interval="every",
-    assumed="a disk that is written to outlives its node. Several saves at once are persisted as "
-    "fast as one. A snapshot that training hides ends within a step.",
+    assumed="a disk that is written to outlives its node. Several simultaneous saves are persisted "
+    "as fast as one. A snapshot that training hides ends within a step.",
     not_modelled="what writing behind the job takes of its speed and network; loads that read each "
     "part once and share it; saves that adapt to the storage's load.",
 )  # fmt: skip
@@ -203,13 +203,13 @@ SYSTEMS = (
         "quantised saves",
         source="CheckBullet: 70 % less storage published, mechanism secondary",
         overrides={"size": 0.3},
-        not_counted="what quantised saves cost in accuracy is not priced",
+        not_counted="the accuracy loss of quantised saves is not priced",
     ),
     _row(
         "lc-checkpoint", f"{OF_SNAPSHOTS} size", async_save, {}, "LC-Checkpoint", RECALLED,
         "lossy saves, a 28th of the state",
         source="LC-Checkpoint: factor published, mechanism recalled", overrides={"size": 1 / 28},
-        not_counted="what lossy saves cost in accuracy is not priced",
+        not_counted="the accuracy loss of lossy saves is not priced",
     ),
     _rows(
         "check-n-run", "snapshot persist every chain first growth bits", async_save,
@@ -219,7 +219,7 @@ SYSTEMS = (
         "secondary",
         overrides={"every": time("progress between saves (published)", 0.5, "positive")},
         assumed=INCREMENTS, runs_as="TorchRec, DeepRec, TorchEasyRec",
-        not_counted="what quantised saves cost in accuracy is not priced",
+        not_counted="the accuracy loss of quantised saves is not priced",
     ),
     _rows(
         "incrcp", "every snapshot persist first", async_save,
@@ -232,7 +232,6 @@ SYSTEMS = (
         {"shares": lambda job, o: (o.fraction, 1.0)}, "ISCAS'24", SECONDARY,
         "rows that changed by more than a threshold",
         source="SSDC (ISCAS 2024): mechanism secondary", assumed=ALL_TABLES,
-        not_counted="what rows below the threshold, which stay stale, cost in accuracy is not "
-        "priced",
+        not_counted="the accuracy loss of stale rows below the threshold is not priced",
     ),
 )  # fmt: skip

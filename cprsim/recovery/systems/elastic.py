@@ -250,7 +250,7 @@ _swift = partial(
 )  # fmt: skip
 SOME = "above 0 and at most 1"
 LEAVING = "reconfigure throughput backstop grows"
-SMALLER_BATCHES = "what smaller batches, while a group is missing, cost in accuracy is not priced"
+SMALLER_BATCHES = "the accuracy loss of smaller batches while a group is missing is not priced"
 _row = partial(row, family=Family.ELASTIC)
 _left_out = partial(
     _row, interval="backstop",

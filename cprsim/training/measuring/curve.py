@@ -100,10 +100,7 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
     checks = [checks_of(measured.observed, measured.fitted[metric]) for metric in judged]
     verdicts = [history["verdict"] for of_metric in checks for history in of_metric["held_out"]]
     if not lost and HeldOutVerdict.HOLDS not in verdicts:
-        reasons.append(
-            "of no kind of runs held out of the fit can it be told that the curve predicts their "
-            "loss: more seeds would tell"
-        )
+        reasons.append("no held-out group of runs confirms the prediction: use more seeds")
     reasons += lost
     return tuple(reasons)
 
@@ -114,7 +111,7 @@ def _lost_in_noise(measured: Measured, metric: Metric) -> str:
     if low > 0:
         return ""
     return (
-        f"what plain partial recovery loses in {metric.value} cannot be told from nothing "
+        f"the loss of plain partial recovery in {metric.value} is not significantly above 0 "
         f"({low:.2g} to {high:.2g} for a failure at any time, 95 % interval)"
     )
 
