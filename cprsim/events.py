@@ -25,6 +25,7 @@ STAGES = {
     "wait.start": "wait",
     "reschedule.start": "reschedule",
     "load.start": "load",
+    "warm-up.start": "warm-up",
     "regroup.start": "regroup",
     "replay.start": "replay",
     "rebuild.start": "rebuild",

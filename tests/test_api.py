@@ -41,7 +41,7 @@ def test_importing_is_light() -> None:
 
 def test_the_public_names_are_there() -> None:  # which they are, the golden `numbers` holds
     assert set(cprsim.__all__) == set(dir(cprsim))
-    assert len(NAMES) == 17
+    assert len(NAMES) == 18
     assert all(getattr(cprsim, name) for name in cprsim.__all__)
     with pytest.raises(AttributeError, match="no attribute 'predict'"):
         _ = cprsim.predict  # type: ignore[attr-defined]

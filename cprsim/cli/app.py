@@ -18,7 +18,7 @@ from annotated_types import Ge, Le
 from typer.core import TyperCommand, TyperGroup
 
 from cprsim.cli.console import echo, echo_json, exit_codes, keeps, status, warn
-from cprsim.commands import NAMES, check_names, first_sentence, function_of
+from cprsim.commands import NAMES, annotation_of, check_names, first_sentence, function_of
 from cprsim.commands.options import CliOption
 from cprsim.errors import watch
 from cprsim.version import __version__
@@ -107,10 +107,7 @@ def _parameter(
     function: Callable[..., object], parameter: inspect.Parameter, description: str
 ) -> inspect.Parameter:
     """A parameter as typer reads it."""
-    annotation = parameter.annotation
-    if isinstance(annotation, str):
-        annotation = eval(annotation, function.__globals__)
-    types, extras = _leaves(annotation)
+    types, extras = _leaves(annotation_of(function, parameter.name, extras=True))
     bounds = [extra for extra in extras if not isinstance(extra, CliOption)]
     shell = [CliOption(), *(extra for extra in extras if isinstance(extra, CliOption))][-1]
     kind = _kind(types, many=shell.many or parameter.kind is parameter.VAR_POSITIONAL)

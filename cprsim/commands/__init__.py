@@ -83,13 +83,16 @@ def _plain(signature: inspect.Signature, function: Callable[..., object]) -> ins
     """A signature whose types are without the options of the command line, for `help`."""
     parameters = []
     for name, parameter in signature.parameters.items():
-        one = SimpleNamespace(__annotations__={name: parameter.annotation})
         with suppress(NameError):  # of a name that is imported for type checkers alone
-            parameter = parameter.replace(
-                annotation=get_type_hints(one, function.__globals__)[name]
-            )
+            parameter = parameter.replace(annotation=annotation_of(function, name))
         parameters.append(parameter)
     return signature.replace(parameters=parameters)
+
+
+def annotation_of(function: Callable[..., object], name: str, *, extras: bool = False) -> Any:
+    """The type of a parameter; with extras, also what `Annotated` adds to it."""
+    alone = SimpleNamespace(__annotations__={name: function.__annotations__[name]})
+    return get_type_hints(alone, function.__globals__, include_extras=extras)[name]
 
 
 def check_names(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> None:

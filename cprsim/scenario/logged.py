@@ -65,6 +65,7 @@ def scenario_of(
         "costs": {
             cost: f"{hours!r} h" if hours > LEAST_H else "0 s"
             for cost, hours in {**facts.costs_h, **costs_h}.items()
+            if hours > LEAST_H or cost != "warmup"
         },
         "recovery": [ran, *recovery],
         "simulation": {"seed": 1, "replications": 1},
@@ -123,7 +124,7 @@ def with_own_failures(
 def with_own_costs(
     experiment: Experiment, facts: LoggedJob, draws: Ints, rng: np.random.Generator
 ) -> Experiment:
-    """Give each failure its own times of detection, rescheduling and load, in each draw.
+    """Give each failure its own times of detection, rescheduling, load and warm-up, in each draw.
 
     Saves of another system draw their times from those of the log, unless the scenario gives them.
     Recovery systems, and strategies with their own costs, use the means.
@@ -132,7 +133,7 @@ def with_own_costs(
     scopes = tuple(replace(scope, detect=listed["detect"]) for scope in experiment.scopes)
     costs = replace(
         experiment.costs, detect=listed["detect"], reschedule=listed["reschedule"],
-        load=listed["load"],
+        load=listed["load"], warmup=experiment.costs.warmup and listed["warmup"],
     )  # fmt: skip
     save, stalls_h = costs.save_stall, facts.ledger.save_stalls_h
     is_own = not isinstance(save, Transfer) and isclose(save.mean_h, facts.costs_h["save"])

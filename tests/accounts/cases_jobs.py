@@ -176,7 +176,7 @@ CASES: list[Case] = [
     Case("no-event-of-a-failure", {"e.jsonl": LOST}, "ledger e.jsonl",
         {"values.n_failures": 40}, within={"frames.hours.1.hours": LOST_H}),
     Case("no-event-of-a-failure-calibrated", {"e.jsonl": LOST}, "calibrate e.jsonl",
-        says=("detect", "40 gaps between failures")),
+        says=("reschedule", "40 gaps between failures")),
     Case("steps-that-are-texts", {"e.jsonl": lines(*[(at_s, name, {
         key: str(fact) if key == "step" else fact for key, fact in said.items()
     }) for at_s, name, said in job()])}, "ledger e.jsonl",

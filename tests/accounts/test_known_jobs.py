@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ DEATHS = ("failure", "failure in a save", "crash loop")
 ENDS = (*DEATHS, "failed", "finished", *PLANNED)
 LAST = ("finished", "stopped", "cut", "given up", "dead")
 SPARE = ("progress", "failure", "failure.detected", "reschedule.start", "train.resume",
-         "save.start", "save.commit")  # fmt: skip
+         "save.start", "save.commit", "warm-up.start")  # fmt: skip
 FIELDS = ("attempt", "step_seconds", "save_id", "step of failure", "step of job.end",
           "step of save.start", "step of save.commit", "step of train.resume")  # fmt: skip
 COLUMNS = ("start", "end", "last_step", "job", "first_step", "last_saved_step", "step_seconds",
@@ -33,6 +34,7 @@ REPORTS = {"ranks": (0, 5), "agent": (10, 90), "late": (100, 400)}  # seconds af
 TOGETHER = {  # parts of which only the sum is known, where the log has no such events
     ("detect", "wait", "reschedule"): {"failure.detected", "reschedule.start"},
     ("save", "degraded"): {"save.start", "save.commit"},
+    ("load", "warm-up"): {"train.resume", "warm-up.start"},
 }
 
 
@@ -47,6 +49,8 @@ class Plan:
     background: bool = False
     older: bool = False  # the first resume is from the save before the last
     first: int = 0  # the step that the job begins with
+    warm_s: tuple[int, int] = (0, 0)  # after each restart
+    says_warm: bool = False  # by `warm-up.start`, else the first steps are late
     seed: int = 0
 
 
@@ -120,7 +124,13 @@ def live(plan: Plan, form: Form, begins: int = 0) -> Life:
         life.say("job.start", step_seconds=plan.step_ms / 1000)
         loads = not (form.table and "step_seconds" in form.silent)
         life.spend("load" if number else "start", rng.randrange(20_000, 120_000) * loads)
+        warm_ms = rng.randint(*plan.warm_s) * 1000 * (number > 0 and not form.table)
+        if plan.says_warm and warm_ms:
+            life.say("warm-up.start")
+            life.spend("warm-up", warm_ms)
         life.say("train.resume", step=life.step)
+        if not plan.says_warm:
+            life.spend("warm-up", warm_ms)
         length = 15 if end == "crash loop" else rng.randrange(30, 1500)
         life.train(life.step + length + rng.choice((0, 0.25)) * (end in ("failure", "dead")))
         if end == "failure in a save":
@@ -205,6 +215,10 @@ def wrong_in(answer: cprsim.Answer, lives: list[Life], form: Form) -> Iterator[s
     """What is wrong in an answer."""
     hours: dict[tuple[str, ...], dict[Any, Any]]
     hours = {(row["part"],): row for row in answer.frames["hours"].to_dict("records")}
+    if isnan(hours["warm-up",]["hours"]):  # not shown: in the load or the work, if anywhere
+        hours["warm-up",] |= {"hours": 0.0, "hours_low": 0.0, "hours_high": 0.0}
+        if not (form.table or form.dropped or form.silent):
+            yield "a warm-up that the log shows is unknown"
     wall_h, total_h = answer.values["wall_h"], sum(row["hours"] for row in hours.values())
     true_h = sum(sum(life.ms.values()) for life in lives) / 3.6e6
     if abs(total_h - wall_h) > 1e-3 or abs(wall_h - true_h) > 1e-6:
@@ -261,6 +275,7 @@ PLANS = st.builds(
     Plan, ends=st.lists(st.sampled_from(ENDS), max_size=4).map(tuple), last=st.sampled_from(LAST),
     step_ms=st.sampled_from((2_000, 500, 20_000)), save_ms=st.sampled_from((30_000, 5_000)),
     background=st.booleans(), older=st.booleans(), first=st.sampled_from((0, 4000)), seed=SEEDS,
+    warm_s=st.sampled_from(((0, 0), (130, 130), (60, 400))), says_warm=st.booleans(),
 )  # fmt: skip
 DRAWN: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "dropped": {"dropped": some(SPARE),

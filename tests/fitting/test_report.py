@@ -225,3 +225,14 @@ def test_fitted_presets_are_what_the_logs_say(presets: pd.DataFrame, failure_log
         numbers = found.set_index(["times", "family", "parameter"])["value"]["gaps"]
         for number in ("mean_h", "shape"):
             assert numbers[preset["family"], number] == pytest.approx(preset[number], rel=1e-3)
+
+
+def test_each_uptime_is_a_row_that_other_libraries_take(tmp_path: Path) -> None:
+    log = tmp_path / "failures.csv"
+    log.write_text("node,start,end\na,10,20\na,50,60\nb,30,40\n")
+    rows = cprsim.fit(log, time_unit="h", nodes=3, period="0..100", bootstrap=0).rows["uptimes"]
+    found = sorted(rows[["node", "hours", "failed"]].itertuples(index=False, name=None))
+    assert found == [
+        ("2", 100, False), ("a", 10, True), ("a", 30, True), ("a", 40, False),
+        ("b", 30, True), ("b", 60, False),
+    ]  # fmt: skip

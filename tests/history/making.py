@@ -53,7 +53,7 @@ def exported(
         activity = Activity(int(log.activity[place]))
         at_h, progress_h = float(log.at_h[place]), float(log.progress_h[place])
         for event in _events(EventKind(int(log.kind[place])), activity, part):
-            part = "work" if activity in WORKING else activity.name.lower()
+            part = "work" if activity in WORKING else activity.part
             says = event["event"] == "job.start" and says_step_seconds
             yield line(at_h, progress_h, **event, **({"step_seconds": step_s} if says else {}))
         if progress_every_h and activity in WORKING and place + 1 < len(log.at_h):
@@ -76,7 +76,7 @@ def _events(kind: EventKind, activity: Activity, part: str) -> Iterator[dict[str
     elif kind is EventKind.STAGE:
         if part == "detect" and activity is not Activity.DETECT:
             yield {"event": "failure.detected"}
-        yield {"event": BEGINS.get(activity.name.lower(), "progress")}
+        yield {"event": BEGINS.get(activity.part, "progress")}
     else:
         yield WRITTEN[kind]
 

@@ -25,6 +25,17 @@ def test_the_published_job_has_its_published_goodput() -> None:
     assert job["step_s"] == pytest.approx(160.2 / 20, rel=2e-3)
 
 
+@pytest.mark.skipif(DATA is None, reason="CPRSIM_DATA names no folder with real data")
+def test_the_earlier_half_of_the_published_job_predicts_the_later_one() -> None:
+    answer = cprsim.calibrate(Path(DATA or "", "jobs/google-a3mega-70b/event_log.log.xz"))
+    predicted, observed = answer.frames["prediction"].itertuples()
+    assert predicted.ettr_low < 0.42 < 0.44 < predicted.ettr_high
+    assert 0.42 < observed.ettr < 0.44
+    origins = answer.frames["origins"].set_index("number")
+    warm_up_s = float(origins.loc["warmup", "value"].split()[0])
+    assert warm_up_s == pytest.approx(130, abs=3)  # by reading the log: 130 s after each load
+
+
 def test_lines_that_are_damaged_or_of_other_events_are_counted(tmp_path: Path) -> None:
     (log := tmp_path / "events.log").write_text(
         GOOGLE

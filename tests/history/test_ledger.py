@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.interval_coverage import ledger, rows_of
 from cprsim.results.pipeline import replay, simulate
-from tests.history.making import BEGINS_NS, exported, ledger_of, told
+from tests.history.making import BEGINS_NS, damaged, exported, ledger_of, told
 from tests.making import maker, small_scenario
 
 MS = 1e-3 / 3600
@@ -57,6 +57,48 @@ def test_a_log_of_the_simulator_folds_to_its_accounts(
             assert found.useful_h.mean == pytest.approx(costs.useful_h[replication], abs=MS)
         assert found.n_failures == costs.n_failures[replication]
         assert found.n_saves == costs.n_saves[replication]
+
+
+def test_a_warm_up_comes_back_whether_the_log_names_it_or_not(tmp_path) -> None:
+    """The log of a simulated job: whole, with `train.resume` before the warm-up, and damaged."""
+    text = PAPER.replace("load:", "warmup: {family: gamma, mean: 9 min, shape: 4}, load:")
+    experiment = maker(tmp_path, text)()
+    full, logs = simulate(experiment).strategies[1], replay(experiment, 2)
+    true_h = float(full.costs.hours_of("warm-up")[2])
+    assert true_h > 0.5
+    log = list(exported(logs["full"], "j", step_s=12.0, progress_every_h=0.1))
+    silent = [*log]
+    for place in [n for n, event in enumerate(log) if event["event"] == "warm-up.start"]:
+        silent[place] = {**log[place], "event": "train.resume"}
+        until = next(n for n in range(place, len(log)) if log[n]["event"] != "warm-up.start")
+        if log[until]["event"] == "train.resume":  # else a failure cut the warm-up off
+            silent[until] = {**log[until], "event": "progress"}
+    for events in (log, silent):
+        found = ledger_of(tmp_path, events).parts["warm-up"]
+        assert found.low - MS <= true_h <= found.high + MS
+    thin = damaged(silent, np.random.default_rng(3), missing=0.1, unseen_deaths=0.3)
+    found = ledger_of(tmp_path, thin).parts["warm-up"]
+    assert found.low < found.high < 1.3 * true_h
+    assert found.low <= true_h <= found.high
+
+
+def test_a_warm_up_that_no_restart_shows_is_unknown(tmp_path) -> None:
+    events = [event for event in BY_HAND if event[:2] != (340, "train.resume")]
+    attempts = "start,end,last_step\n2025-01-01,2025-01-02,50\n2025-01-03,2025-01-04,99\n"
+    for log in (events, attempts):
+        answer = ledger_of(tmp_path, log if isinstance(log, str) else told(*log))
+        assert np.isnan(answer.parts["warm-up"].mean), answer.parts["warm-up"]
+        assert answer.inferred["warm_ups"] == 1
+        np.testing.assert_allclose(sum(answer.draws.values()), answer.wall_h, rtol=1e-12)
+
+
+def test_the_time_from_a_kill_to_the_next_start_is_reschedule(tmp_path) -> None:
+    names = ("failure.detected", "reschedule.start", "load.start")
+    events = [event for event in BY_HAND if event[1] not in names]
+    found = ledger_of(tmp_path, told(*events, (295, "job.start")))
+    assert seconds(found)["reschedule"] == pytest.approx(45)
+    assert seconds(found)["load"] == pytest.approx(45)
+    assert "detect" not in seconds(found)
 
 
 BY_HAND = (

@@ -258,8 +258,9 @@ def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:
 
 def _reversal(jobs: Sequence[Backtest], best: str, seed: int) -> str:
     """Which one cost, how many times larger or smaller, makes another system the cheapest."""
+    kinds = [kind for kind in COST_KINDS if any(job.facts.costs_h[kind] for job in jobs)]
     for factor in FACTORS:
-        for cost in COST_KINDS:
+        for cost in kinds:
             for times in (factor, 1.0 / factor):
                 winner = _winner(jobs, cost, times, seed)
                 if winner != best:
@@ -270,7 +271,7 @@ def _reversal(jobs: Sequence[Backtest], best: str, seed: int) -> str:
                         f"s instead of {now_h * 3600:.4g} s) would make {winner} the cheapest."
                     )
     return (
-        f"The choice holds if any one of {', '.join(COST_KINDS)} is up to {FACTORS[-1]:g} times "
+        f"The choice holds if any one of {', '.join(kinds)} is up to {FACTORS[-1]:g} times "
         "larger or smaller."
     )
 

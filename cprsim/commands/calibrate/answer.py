@@ -13,8 +13,8 @@ from cprsim.pages.document import Document, ListingBlock, Section, Table, word_c
 from cprsim.results.words import percent, significant, suited
 
 MOVED_MOST = {
-    "lost": "the work lost at each failure", "other": "time that no failure explains (saves, slow "
-    "work after loads)",
+    "lost": "the work lost at each failure",
+    "other": "time that no failure explains (saves, slow work)",
 }  # fmt: skip
 
 

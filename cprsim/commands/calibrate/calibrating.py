@@ -115,12 +115,20 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
     took_h: dict[str, list[Floats]] = {"save": [job.save_stalls_h for job in jobs]}
     for job in jobs:
         for kind, stages in (
-            ("load", ("load",)), ("detect", ("detect",)), ("reschedule", ("wait", "reschedule"))
+            ("load", ("load",)), ("detect", ("detect",)), ("reschedule", ("wait", "reschedule")),
+            ("warmup", ("warm-up",)),
         ):  # fmt: skip
             stages_h = [job.took_h[name] for name in stages if name in job.took_h]
             if stages_h:
                 took_h.setdefault(kind, []).append(np.sum(stages_h, axis=0))
-    booked = [one.took_h for job in jobs for one in failures_in(job)]
+    if any((hours == 0.0).any() for hours in took_h.get("warmup", [])):  # no family has such
+        of_all_h = np.concatenate(took_h["warmup"])
+        took_h["warmup"] = [np.full(len(of_all_h), of_all_h.mean())]
+    booked = [
+        {kind: whole_h for kind in one.took_h if (whole_h := one.whole_h(kind)) is not None}
+        for job in jobs
+        for one in failures_in(job)
+    ]
     n_saves = max(sum(job.n_saves for job in jobs), 1)
     booked.append({"save": np.array([sum(job.parts["save"].mean for job in jobs) / n_saves])})
     for kind in ("save", *COSTS):  # where nothing is told in full, what the ledger booked

@@ -82,7 +82,7 @@ def fit(
         ``frames["families"]`` (a row per kind of times and family, the best by AIC first),
         ``["parameters"]``, ``["times"]``, ``["observation"]``, ``["causes"]`` where asked for;
         ``values["fragment"]``, as data ``["failures"]`` and ``["scopes"]``, or ``["costs"]``;
-        ``values["mtbf_h"]`` of the job.
+        ``values["mtbf_h"]`` of the job. ``rows["uptimes"]``: a row per up-time.
 
     Raises
     ------

@@ -10,6 +10,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from cprsim.commands.fit.figures import nodes_figure, subject_figure
@@ -93,7 +94,17 @@ def answer_of_fit(
     if of_job is not None and str(of_job) != str(written):
         scenario.append(ListingBlock("Simpler, without groups and lemons", str(of_job)))
     make_document = partial(_of_failures, fitted, frames, scenario, [] if files else [NEXT])
-    return Answer("fit", fitted.origin, make_document, frames, values, files=files)
+    rows = {"uptimes": _uptimes(fitted)}
+    return Answer("fit", fitted.origin, make_document, frames, values, rows, files=files)
+
+
+def _uptimes(fitted: Fitted) -> pd.DataFrame:
+    """A row per up-time: node, hours, whether a failure ended it, age when it came into view."""
+    times, names = fitted.uptimes.lifetimes, fitted.outages.node_names
+    unnamed = range(len(names), fitted.outages.n_nodes)  # those that never failed
+    node = np.array([*names, *map(str, unnamed)], dtype=object)[times.unit]
+    columns = {"hours": times.duration_h, "failed": times.observed, "entry_h": times.entry_h}
+    return pd.DataFrame({"node": node, **columns}, copy=False)
 
 
 def answer_of_costs(
@@ -175,10 +186,13 @@ def _what_fits(frames: Frames) -> list[Block]:
         "ks": "KS", "p_value": "p", "rmse_survival": "RMSE", "extrapolated": "extrapolated",
     }  # fmt: skip
     parameters = {"times": "", "family": "family", "parameter": "parameter", "value": "value"}
+    names = frames["parameters"]["parameter"].str.replace(r"_h$", "", regex=True)
+    names = names.str.replace(r"^hazard_from_(.*)$", r"hazard from age \1, 1/h", regex=True)
+    in_words = frames["parameters"].assign(parameter=names.str.replace("_", " "))
     not_fitted = frames["times"].query("not_fitted != ''")
     return [
         _table(frames["families"], "Families, the best by AIC first", families),
-        _table(frames["parameters"], "Parameters, times in hours (95 %)", parameters),
+        _table(in_words, "Parameters, times in hours (95 %)", parameters),
         Words([f"Not fitted to {row.times}: {row.not_fitted}." for row in not_fitted.itertuples()]),
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import pandas as pd
@@ -91,7 +92,7 @@ def _document(
 ) -> Document:
     hours, wall_h, name = records_of(frames["hours"]), values["wall_h"], count(len(jobs), "job")
     useful, *others = hours
-    most = max(others, key=lambda row: float(row["hours"]))
+    most = max(others, key=lambda row: float(row["hours"]) if isfinite(row["hours"]) else 0.0)
     inferred = [f"Inferred: {n:,} {INFERRED[key]}." for key, n in values["inferred"].items() if n]
     return Document(
         title=f"Where the hours of {name} went",
@@ -119,8 +120,10 @@ def _parts(hours: Sequence[dict[str, Any]], wall_h: float) -> Table:
     rows = [
         [PART_TITLES.get(row["part"], row["part"]), *cells(row, "hours"),
          percent_number(row["hours"] / wall_h if wall_h else 0.0)]
+        if isfinite(row["hours"])
+        else [row["part"], "unknown", "–", "–"]
         for row in hours
-        if row["hours_high"] > 0 or row["part"] == "useful"
+        if not row["hours_high"] <= 0 or row["part"] == "useful"
     ]  # fmt: skip
     return Table("Hours of all jobs", row_columns("", "hours", "95 %", "% of all"), rows)
 

@@ -32,7 +32,7 @@ from cprsim.logs.formats.jsonl import json_pieces
 from cprsim.logs.reading import csv_pieces, named_columns, no_row_where
 from cprsim.logs.times import HOURS, read_lengths, read_times, require_decimals
 
-COST_KINDS = ("save", "load", "detect", "reschedule")
+COST_KINDS = ("save", "load", "detect", "reschedule", "warmup")
 FEWEST_TO_FIT = 3  # durations, below which nothing can be said of their spread
 SMALLEST_SHAPE = 0.1  # that a scenario takes
 COARSE = 0.1  # resolution over mean, above which it is said

@@ -15,8 +15,8 @@ from cprsim.files.units import TIME
 from cprsim.job.records import Clock, Estimate, Floats
 from cprsim.logs.jobs.ledger import Charged, JobLedger
 
-STALLS = ("detect", "wait", "reschedule", "load", "regroup", "replay", "rebuild")
-COSTS = ("detect", "reschedule", "load")  # of costs, in order; other stages count as rescheduling
+STALLS = ("detect", "wait", "reschedule", "load", "warm-up", "regroup", "replay", "rebuild")
+COSTS = ("detect", "reschedule", "load", "warmup")  # in order; other stages count as rescheduling
 P_UNUSUAL = 0.05
 LONGER = 1.01  # times what a recovery had taken when the next failure cut it off, at least
 LEAST_LAST = 0.25  # of a log's hours, by which failures go on after its end
@@ -34,7 +34,7 @@ class LoggedJob:
 
     ledger: JobLedger
     interval_h: float  # of progress, between saves; infinite: none
-    costs_h: dict[str, float]  # save, load, detect, reschedule: means over failures
+    costs_h: dict[str, float]  # save, and each of `COSTS`: means over failures
     own_h: dict[str, Floats]  # of `COSTS`: (n_failures, n_draws)
     failed_h: Floats  # of each failure, since the job's first step: (n_failures, n_draws)
     clock: Clock
@@ -72,7 +72,7 @@ def facts_of(job: JobLedger) -> LoggedJob:
     rng = stream(0, 0, "backtest/cut")
     own_h = {kind: _own_h(kind, failures, rng) for kind in COSTS}
     save_h = float(job.save_stalls_h.mean()) if len(job.save_stalls_h) else 0.0
-    means_h = {kind: float(own_h[kind].mean()) for kind in ("load", "detect", "reschedule")}
+    means_h = {kind: float(own_h[kind].mean()) for kind in COSTS}
     failed_h = np.array([failure.at_h for failure in failures]) - job.parts["start"].mean
     return LoggedJob(job, every_h, {"save": save_h, **means_h}, own_h, failed_h, *clock_of(job))
 
@@ -127,7 +127,8 @@ def failures_in(job: JobLedger) -> list[LoggedFailure]:
         for name, took_h in incident.stages or (("detect", 0.0 * at_h),):
             if not failures or (name == "detect" and failures[-1].took_h and not loops):
                 failures.append(LoggedFailure(at_h, {}))
-            kind, took = name if name in COSTS else "reschedule", failures[-1].took_h
+            name, took = name.replace("-", ""), failures[-1].took_h
+            kind = name if name in COSTS else "reschedule"
             took[kind] = took.get(kind, 0.0) + took_h
             at_h = at_h + took_h
         failures[-1].is_last = True
@@ -187,7 +188,7 @@ def clock_of(job: JobLedger) -> tuple[Clock, str]:
     failures = failures_in(job)
     n = sum(failure.is_last for failure in failures)
     n_within = len(failures) - n
-    share = sum(job.parts[name].mean for name in STALLS) / job.wall_h
+    share = sum(float(job.draws[name].mean()) for name in STALLS) / job.wall_h
     p_none = (1.0 - share) ** (n + n_within)
     if n_within == 0 and p_none < P_UNUSUAL:
         return Clock.PROGRESS, (

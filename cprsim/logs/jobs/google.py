@@ -17,7 +17,7 @@ HINT = re.compile(r'"event_type": ?"(?:job_started|checkpoint_loaded|checkpoint_
 START, STOP = "job_started", "job_terminated"
 TOLD_AS = {
     START: ("failure.detected", "job.start"),
-    "checkpoint_loaded": ("rollback",),
+    "checkpoint_loaded": ("rollback", "warm-up.start"),
     "checkpoint_saved": ("progress", "save.start", "save.commit"),  # its stall is not logged
     STOP: ("job.end",),
 }
@@ -26,7 +26,7 @@ TOLD_AS = {
 def resiliency_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
     """Yield the events of the log, under the names of docs/events.md.
 
-    When work begins after a load is not logged: the ledger infers it from the first save.
+    When work begins after a warm-up is not logged: the ledger infers it from the first save.
     """
     rows = []
     for number, line in numbered_lines(path):

@@ -17,7 +17,9 @@ from scipy import special
 from cprsim.job.records import HIGH, Z_95, Floats, Ints
 from cprsim.logs.jobs.timeline import LoggedAttempt
 
-ORDER = ("detect", "save", "wait", "reschedule", "regroup", "load", "replay", "rebuild")
+ORDER = (
+    "detect", "save", "wait", "reschedule", "regroup", "load", "warm-up", "replay", "rebuild",
+)  # fmt: skip
 NOT_ALWAYS = "wait"  # a stage that is booked only where the log tells it
 EXPECTED_SHARE = 0.5  # of the failures that have a stage, for it to be missed in the others
 MOST_KEPT = 200  # failures that others are drawn from
@@ -42,8 +44,11 @@ def stage_times_of(attempts: Sequence[LoggedAttempt]) -> StageTimes:
         and attempt.n_failures == 1
         and len(dict(attempt.stages)) == len(attempt.stages)
     ]
+    told = any(isfinite(attempt.failed_s) for attempt in single)
     complete = [
-        attempt for attempt in single if isfinite(attempt.failed_s) and isfinite(attempt.begin_s)
+        attempt
+        for attempt in single
+        if isfinite(attempt.begin_s) and (isfinite(attempt.failed_s) or not told)
     ]
     n_of = {name: sum(name in dict(attempt.stages) for attempt in complete) for name in ORDER}
     stages = tuple(

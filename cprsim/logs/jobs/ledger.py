@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -16,6 +16,7 @@ from cprsim.job.records import PARTS, S_PER_H, Estimate, Floats
 from cprsim.logs.jobs.imputing import ImputedFailure, Imputer, StageTimes, stage_times_of
 from cprsim.logs.jobs.reading import Events
 from cprsim.logs.jobs.timeline import STEP_BACK, JobTimeline, LoggedAttempt, LoggedSave, course_of
+from cprsim.logs.jobs.warm_ups import find_warm_ups, leave_open
 from cprsim.logs.jobs.work_periods import (
     P_UNSEEN,
     TOO_FAST,
@@ -32,7 +33,7 @@ N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
 SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
-LEDGER_PARTS = (*PARTS, "regroup", "replay", "rebuild", "degraded", "start")
+LEDGER_PARTS = (*PARTS, "warm-up", "regroup", "replay", "rebuild", "degraded", "start")
 INFERRED = {
     "instants": "instants of incidents that the log does not give",
     "deaths": "failures without their instant",
@@ -40,6 +41,7 @@ INFERRED = {
     "unseen_saves": "saves that nothing but a delay shows",
     "half_saves": "saves without their start or end",
     "begins": "steps at which attempts began, by the last save, the pace, or unknown",
+    "warm_ups": "restarts whose warm-up the log does not show",
     "leaps": "attempts that begin beyond every step that the log shows",
     "paces": "job whose step_seconds contradicts its steps: their own time was taken",
     "ends": "job without an end: cut at its last event",
@@ -101,22 +103,53 @@ class JobLedger:
 def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[JobLedger, ...]:
     """The ledger of each job of the logs."""
     courses = [course_of(*tables) for tables in events.by_job()]
+    for course in courses:
+        for run in course.runs:
+            run.points = points_of(run, course)
+        find_warm_ups(course)
+    of_all_s = [took_s for course in courses for took_s in course.warm_ups_s]
+    if any(of_all_s):
+        for course in courses:
+            leave_open(course)
     usual_of_all = stage_times_of([attempt for course in courses for attempt in course.attempts])
     booked = []
     for number, course in enumerate(courses):
         usual_of_job = stage_times_of(course.attempts)
         usual = usual_of_job if len(usual_of_job.took_s) >= FEW_INCIDENTS else usual_of_all
-        booking = _Booking(course, usual, n_draws, stream(seed, number, "ledger"))
+        known_s = course.warm_ups_s if len(course.warm_ups_s) >= FEW_INCIDENTS else of_all_s
+        booking = _Booking(course, usual, known_s, n_draws, stream(seed, number, "ledger"))
         booked.append(booking.ledger(usual_of_job))
     return tuple(booked)
 
 
 def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
     """Sum useful hours and the parts over jobs; the uncertainties of logs are independent."""
-    return {
+    totals = {
         name: Estimate.of_draws(np.sum([job.draws[name] for job in jobs], axis=0))
         for name in ("useful", *LEDGER_PARTS)
     }
+    is_unknown = any(isnan(job.parts["warm-up"].mean) for job in jobs)  # of one job: of all
+    return totals | ({"warm-up": Estimate(nan)} if is_unknown else {})
+
+
+def _took_h(usual: StageTimes, course: JobTimeline) -> dict[str, Floats]:
+    """Hours of the stages that the log tells in full."""
+    took_h = dict(zip(usual.stages, usual.took_s.T / S_PER_H, strict=True))
+    if not course.tells_detection and "detect" in took_h:
+        took_h["reschedule"] = took_h.pop("detect")
+    if any(course.warm_ups_s):
+        took_h["warm-up"] = np.array(course.warm_ups_s) / S_PER_H
+    return took_h
+
+
+def _as_relaunch(stages: Iterable[tuple[str, Floats]]) -> Iterator[tuple[str, Floats]]:
+    """Stages of a log that tells no detection: from a failure to the next start is relaunch."""
+    stages = tuple(stages)
+    for place, (name, took_s) in enumerate(stages, 1):
+        is_relaunch = name == "detect" and place < len(stages)
+        yield name, took_s * (not is_relaunch)
+        if is_relaunch:
+            yield "reschedule", took_s
 
 
 def _steps_between_saves(course: JobTimeline, every_steps: float) -> float:
@@ -157,16 +190,23 @@ class _Booking:
     """Completes the course of one job, attempt after attempt, and books its hours."""
 
     def __init__(
-        self, course: JobTimeline, usual: StageTimes, n_draws: int, rng: np.random.Generator
-    ) -> None:
+        self, course: JobTimeline, usual: StageTimes, warm_ups_s: list[float], n_draws: int,
+        rng: np.random.Generator,
+    ) -> None:  # fmt: skip
         self._course, self._n = course, n_draws
-        for run in course.runs:
-            run.points = points_of(run, course)
         self._pace = pace = pace_of(course)
         check_told(course, pace)
         self._filling = Imputer(usual, n_draws, pace.silences_s, rng)
         self._shared, self._even = rng.random(n_draws), rng.random(n_draws)
         self._normal = rng.standard_normal(n_draws)
+        unlike = 2.0 / (len(warm_ups_s) + 1)  # the chance that one more is unlike all others
+        self._delays_s = {
+            run: np.where(rng.random(n_draws) < unlike, nan, rng.choice(warm_ups_s, n_draws))
+            for run in course.open_starts
+        }
+        self._warm_ups_s = warm_ups_s
+        restarts = [one for one in course.attempts[1:] if one.works or one.n_starts]
+        self._shows_warm_ups = bool(warm_ups_s) or not restarts
         self._after = dict(pairwise(course.attempts))
         self._filled: dict[LoggedAttempt, ImputedFailure] = {}
         self._draws = {part: np.zeros(n_draws) for part in ("useful", *LEDGER_PARTS)}
@@ -188,8 +228,10 @@ class _Booking:
             lost_h = self._book_run(attempt, filled.resumed_s) if attempt.works else 0.0
             self._book(attempt, filled, lost_h)
         useful_at_h = self._close()
+        shows_warm_ups = self._shows_warm_ups or self._draws["warm-up"].any()
         self._inferred["ends"] += not course.ended
         self._inferred["paces"] += course.contradicts_pace
+        self._inferred["warm_ups"] += len(course.unknown_warm_ups)
         return JobLedger(
             job=course.job,
             begins_ns=course.begins_ns,
@@ -197,7 +239,8 @@ class _Booking:
             ended=course.ended,
             wall_h=course.wall_s / S_PER_H,
             useful_h=Estimate.of_draws(self._draws["useful"]),
-            parts={name: Estimate.of_draws(self._draws[name]) for name in LEDGER_PARTS},
+            parts={name: Estimate.of_draws(self._draws[name]) for name in LEDGER_PARTS}
+            | ({} if shows_warm_ups else {"warm-up": Estimate(nan)}),
             n_failures=sum(attempt.n_failures for attempt in course.attempts),
             n_saves=course.n_saves,
             n_steps=float(self._frontier.mean()) if pace.is_known else nan,
@@ -205,7 +248,7 @@ class _Booking:
             save_every=_steps_between_saves(course, pace.every_steps),
             save_stalls_h=stalls_s(course) / S_PER_H,
             incidents=tuple(self._charge(*charged) for charged in self._charged),
-            took_h=dict(zip(usual.stages, usual.took_s.T / S_PER_H, strict=True)),
+            took_h=_took_h(usual, course),
             useful_at_h=useful_at_h,
             inferred=self._inferred,
             planned=dict(self._planned),
@@ -217,7 +260,15 @@ class _Booking:
     def _fill(self, attempt: LoggedAttempt) -> ImputedFailure:
         """All instants of an attempt until it works, drawn once."""
         if attempt not in self._filled:
-            self._filled[attempt] = self._filling.fill(attempt, partial(self._begin, attempt))
+            filled = self._filling.fill(attempt, partial(self._begin, attempt))
+            if filled.stages and attempt in self._delays_s:
+                *before, (name, took_s) = filled.stages
+                late_s = filled.resumed_s - attempt.begin_s
+                last = (name, took_s - late_s), ("warm-up", late_s)
+                filled = filled._replace(stages=(*before, *last))
+            if not self._course.tells_detection:
+                filled = filled._replace(stages=tuple(_as_relaunch(filled.stages)))
+            self._filled[attempt] = filled
         return self._filled[attempt]
 
     def _begin(self, attempt: LoggedAttempt, failed_s: Floats) -> Floats:
@@ -226,7 +277,8 @@ class _Booking:
         step = self._begins[attempt] = self._begin_step(attempt, self._reached(attempt, failed_s))
         begin_s = attempt.begin_s if attempt.works else course.wall_s
         if isfinite(begin_s):
-            return np.full(self._n, begin_s)
+            until_s = self._ends_s(attempt) if attempt in self._delays_s else nan
+            return np.asarray(begin_s + self._late_s(attempt, until_s))
         low_s = attempt.first_s if isfinite(attempt.first_s) else attempt.alive_s
         low_s = max(low_s, 0.0) if isfinite(low_s) else 0.0
         if len(points.at_s) == 0:  # of its work the log tells a last sign at most
@@ -236,6 +288,16 @@ class _Booking:
         made_s = np.maximum(points.step[0] - step, 0.0) * step_s
         until_s = points.at_s[0] - unseen_save_s(self._pace, np.full(self._n, points.at_s[0]))
         return np.asarray(np.clip(until_s - made_s, low_s, points.at_s[0]))
+
+    def _late_s(self, run: LoggedAttempt, until_s: Floats | float) -> Floats:
+        """Delay of a run's first steps, if the log leaves it open: as of others, at most all."""
+        took_s = self._delays_s.get(run, np.zeros(self._n))
+        room_s = np.full(self._n, until_s) - run.begin_s
+        if len(run.points.at_s):
+            made_s = (run.points.step[0] - self._begins[run]) * self._pace.step_s
+            room_s = run.points.at_s[0] - made_s - run.begin_s
+        room_s = np.maximum(room_s, 0.0)
+        return np.asarray(np.fmin(np.where(np.isnan(took_s), self._even * room_s, took_s), room_s))
 
     def _ends_s(self, run: LoggedAttempt) -> Floats:
         """When a run ended."""
@@ -252,7 +314,8 @@ class _Booking:
             return np.zeros(self._n)
         if len(run.points.at_s) == 0:
             is_known = isfinite(run.begin_s)
-            began_s = run.begin_s if is_known else np.fmax(run.first_s, 0.0)
+            late_s = self._late_s(run, failed_s)
+            began_s = run.begin_s + late_s if is_known else np.fmax(run.first_s, 0.0)
             made = self._pace.steps_in(np.maximum(failed_s - began_s, 0.0))
             at_step = self._begins[run] + made * (1.0 if is_known else 1.0 - self._even)
             return np.full(self._n, run.final_step) if isfinite(run.final_step) else at_step
@@ -292,7 +355,14 @@ class _Booking:
             raise self._course.contradiction(attempt.first_s, message, SAY_STEPS)
         begun = self._begins[before]  # beyond that, an older save was taken than the one before
         least = np.clip(by_pace, np.where(begun <= most, begun, 0.0), most)
-        return np.asarray(least + self._shared * (most - least) * (not is_sure))
+        is_loaded = bool(attempt.stages) and attempt.stages[-1][1] < attempt.begin_s
+        if is_sure and is_loaded and not self._warm_ups_s:
+            message = "work begins with an older save than the last, or late: no event tells"
+            raise self._course.contradiction(attempt.begin_s, message, SAY_STEPS)
+        if is_sure:
+            p_late = sum(s > 0.0 for s in self._warm_ups_s) / max(len(self._warm_ups_s), 1)
+            return np.where((self._even < p_late) & (saved <= most), saved, least)
+        return np.asarray(least + self._shared * (most - least))
 
     def _most_untold(self, attempt: LoggedAttempt) -> float:
         """Steps that an attempt can have made before the first that the log tells."""

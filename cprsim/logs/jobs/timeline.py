@@ -88,6 +88,7 @@ class LoggedAttempt:
     after_s: float = 0.0  # the last event before it
     begin_s: float = nan
     begin_step: float = nan
+    infers_begin: bool = False  # `begin_s` is by the pace
     end_s: float = nan
     end_step: float = nan
     last_s: float = nan  # the last event that shows it at work
@@ -242,7 +243,11 @@ class JobTimeline:
         self.n_saves = 0
         self.step_s = nan  # as the log itself says
         self.contradicts_pace = False  # steps take another time than the log says
+        self.tells_detection = False  # else the time from failures to restarts is relaunch
         self.background = False  # saves go on beside the training
+        self.warm_ups_s: list[float] = []  # of restarts
+        self.unknown_warm_ups: list[LoggedAttempt] = []  # of other restarts
+        self.open_starts: list[LoggedAttempt] = []  # of these, where work may begin later
         self._state, self._number = START, 0  # of the attempt, as the log counts
         self._run = LoggedAttempt()  # the last that worked
         self._at_s = 0.0  # of the event before
@@ -407,7 +412,7 @@ class JobTimeline:
     def _worked_since(self, step: float) -> bool:
         """Whether there are more steps in the state than an attempt can have begun with."""
         began = self._now.to_step
-        if isnan(began) and self._now.stage == "load":
+        if isnan(began) and self._now.stage in ("load", "warm-up"):
             began = 0.0 if isnan(self._saved) else self._saved
             if isnan(self._saved) and abs(step - self._run.final_step) <= STEP_BACK < step:
                 message = f"step {step:g} comes again: no event tells whether it was made again"
@@ -539,6 +544,13 @@ class JobTimeline:
         for attempt in self.attempts:
             stages = attempt.stages
             attempt.stages = [("reschedule" if s == NOTICED else s, at_s) for s, at_s in stages]
+            noticed_s = [at_s for s, at_s in attempt.stages if s in ("wait", "reschedule")]
+            ended_s = self.wall_s if self.ended else inf
+            self.tells_detection |= any(isfinite(s) and s != ended_s for s in noticed_s)
+        if not self.tells_detection:
+            for attempt in self.attempts:
+                told = ((s, at_s) for s, at_s in attempt.stages if s != "reschedule" or at_s >= 0.0)
+                attempt.stages = [*told]
         if self.ended:
             return
         self.wall_s = last_s

@@ -83,17 +83,24 @@ def _stalls(at_s: Floats, saves: Sequence[LoggedSave]) -> tuple[Bools, Bools]:
     return stalled, open_
 
 
-def pace_of(course: JobTimeline) -> JobPace:
-    """Return the durations of a step and a save, from the whole log of a job."""
+def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
+    """Return the durations of a step and a save, from the whole log of a job.
+
+    Or without the stretches from a logged start of work to the next point.
+    """
     points = [run.points for run in course.runs]
     every_nth = max(1, sum(len(stretch.at_s) for stretch in points) // MOST_PACES)
-    working = [~stretch.stalled & ~stretch.open_ for stretch in points]
+    idle = [~stretch.stalled for stretch in points]
+    for run, of_run in zip(course.runs, idle, strict=True):
+        of_run[:1] &= not run.infers_begin and (after_starts or isnan(run.begin_s))
+    working = [of_run & ~stretch.open_ for stretch, of_run in zip(points, idle, strict=True)]
     plain = [
         is_work & (np.diff(stretch.step) > 0)
         for stretch, is_work in zip(points, working, strict=True)
     ]
     if not any(chosen.any() for chosen in plain):  # half-told saves between all points
-        plain = [~stretch.stalled & (np.diff(stretch.step) > 0) for stretch in points]
+        plain = [one & (np.diff(stretch.step) > 0)
+                 for stretch, one in zip(points, idle, strict=True)]  # fmt: skip
 
     def of_all(column: str, rows: Sequence[Bools]) -> Floats:
         """From one point to the next."""
@@ -120,7 +127,7 @@ def pace_of(course: JobTimeline) -> JobPace:
         for run in course.runs
         for save in run.saves
     ]
-    known_s, idle = stalls_s(course), [~stretch.stalled for stretch in points]
+    known_s = stalls_s(course)
     delays_s = of_all("at_s", idle) - step_s * of_all("step", idle)
     delays_s = delays_s[delays_s > max(CLEAR * spread_s, LOG_ROUNDING)]
     usual_s = known_s if len(known_s) else delays_s
@@ -179,7 +186,7 @@ def account_of(
         made = pace.steps_in(took_s)
         end_step = none + run.end_step if isfinite(run.end_step) else begin_step + made
         return Account(end_step, none, none, took_s, np.clip(again_s, 0.0, took_s))
-    stall_s, slow_s, n_unseen = _delays(points, pace)
+    stall_s, slow_s, n_unseen = _delays(points, pace, is_begun=points.at_s[0] == run.begin_s)
     work_s = np.diff(points.at_s) - stall_s - slow_s
     first_s, first_step = points.at_s[0], points.step[0]
     last_s, last_step = points.at_s[-1], points.step[-1]
@@ -247,7 +254,13 @@ def unseen_save_s(pace: JobPace, most_s: Floats, *, is_death_told: bool = True) 
     return np.minimum(most_s, longest_s) * np.maximum(share, 0.0)
 
 
-def _delays(points: Points, pace: JobPace) -> tuple[Floats, Floats, int]:
+def saves_within(points: Points, pace: JobPace) -> Bools:
+    """Between which points a save is due, and not at one of them."""
+    at = points.step / pace.every_steps
+    return np.asarray(np.floor(at[1:] - LOG_ROUNDING) > np.floor(at[:-1] + LOG_ROUNDING))
+
+
+def _delays(points: Points, pace: JobPace, *, is_begun: bool) -> tuple[Floats, Floats, int]:
     """Seconds between points that were saves, those that were slow work, and saves unseen."""
     took_s, steps = np.diff(points.at_s), np.diff(points.step)
     stall_s = np.where(points.stalled, took_s, 0.0)
@@ -261,6 +274,7 @@ def _delays(points: Points, pace: JobPace) -> tuple[Floats, Floats, int]:
     if isfinite(pace.every_steps):
         at = points.step / pace.every_steps
         due = np.floor(at[1:] + LOG_ROUNDING) >= np.ceil(at[:-1] - LOG_ROUNDING)
+        due[:1] &= not is_begun or saves_within(points, pace)[:1]  # its state was saved before
     opens = points.open_ & ~points.stalled
     unseen = clear & due & ~opens
     is_save = opens | unseen
