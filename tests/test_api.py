@@ -23,7 +23,7 @@ from tests.making import call, small_scenario, undrawing
 from tests.measuring.conftest import SCENARIO as MEASURED
 
 COMMAND_NAMES = sorted(name for name in cprsim.__all__ if name.islower())
-WITHOUT_EXAMPLES = ("calibrate", "explore", "measure", "rehearse", "train")  # docs/python.md has theirs
+WITHOUT_EXAMPLES = ("calibrate", "explore", "measure", "rehearse", "train")  # pages have theirs
 
 
 # --------------------------------------------------------------------------- what there is
