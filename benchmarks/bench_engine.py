@@ -27,7 +27,6 @@ from pathlib import Path
 from statistics import median
 from time import process_time
 
-import matplotlib.pyplot as plt
 import numpy as np
 import simpy
 
@@ -37,6 +36,9 @@ from cprsim.failures.sources import FailureSource, Start
 from cprsim.job.distributions import Constant, Distribution, Exponential, with_mean
 from cprsim.job.policy import RELOAD, ROLL_BACK, Reach, Scope
 from cprsim.job.records import Clock, Cluster, Costs, Holds, Role
+from cprsim.pages.chart import Chart, Panel, Series, floats
+from cprsim.pages.draw_chart import chart_figure
+from cprsim.pages.save import save_figure
 from cprsim.recovery.paper import strategy
 from cprsim.simulation.blocks import Block
 from cprsim.simulation.cluster import run_one
@@ -219,27 +221,25 @@ def compiled_wall_h() -> float:
 
 def draw_figure(path: Path) -> None:
     """Cost of a replication over failures per job, a line per number of nodes."""
-    figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
     in_arrays(block_of(JobClock(with_mean("gamma", MTBF_H, 0.7), range(38)), 38, 0), 38, PARTIAL)
-    failures = [USEFUL_H / mtbf_h for mtbf_h in MTBFS_H]
-    all_costs_us, all_drawn = [], []
-    for n_nodes, marker in zip(NODES, "os^", strict=True):
+    failures = tuple(USEFUL_H / mtbf_h for mtbf_h in MTBFS_H)
+    lines, all_costs_us, all_drawn = [], [], []
+    for n_nodes in NODES:
         costs_us, drawn = np.transpose([cost_of(n_nodes, mtbf_h) for mtbf_h in MTBFS_H])
-        axes.plot(failures, costs_us, marker=marker, label=f"{n_nodes:,} nodes")
+        lines.append(Series(f"{n_nodes:,} nodes", failures, floats(costs_us)))
         all_costs_us.append(costs_us)
         all_drawn.append(drawn)
     each_us = np.sum(all_costs_us) / np.sum(all_drawn)
-    of_drawn = each_us * np.mean(all_drawn, axis=0)
-    axes.plot(failures, of_drawn, "k:", label=f"{each_us:.2f} µs for each failure drawn")
-    axes.set(
-        xlabel="failures per job (useful time / MTBF)",
-        ylabel="µs of one core per replication",
-        title="A clock per node, gamma 0.7; drawing and partial recovery",
-        xlim=(0, None),
-        ylim=(0, None),
+    fine = np.linspace(failures[0], failures[-1], 50)  # so many that it has no markers
+    of_drawn = np.interp(fine, failures, each_us * np.mean(all_drawn, axis=0))
+    label = f"{each_us:.2f} µs for each failure drawn"
+    lines.append(Series(label, floats(fine), floats(of_drawn)))
+    panel = Panel(
+        "", "failures per job (useful time / MTBF)", "µs of one core per replication", tuple(lines)
     )
-    axes.legend()
-    figure.savefig(path, dpi=150, metadata={"Software": None})
+    about = "A clock per node, gamma 0.7; drawing and partial recovery"
+    chart = Chart("Cost of a replication over failures per job", about, (panel,))
+    save_figure(chart_figure(chart), path.with_suffix(""), formats=("png",))
 
 
 def cost_of(n_nodes: int, mtbf_h: float) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from cprsim.version import __version__ as __version__
 if TYPE_CHECKING:
     from cprsim.commands.backtest import backtest as backtest
     from cprsim.commands.calibrate import calibrate as calibrate
+    from cprsim.commands.explore import explore as explore
     from cprsim.commands.fit import fit as fit
     from cprsim.commands.fleet import fleet as fleet
     from cprsim.commands.init import init as init
@@ -47,6 +48,7 @@ __all__ = [
     "Scenario",
     "backtest",
     "calibrate",
+    "explore",
     "fit",
     "fleet",
     "init",

@@ -15,7 +15,8 @@ from tests.making import small_scenario, undrawing
 
 pytest.register_assert_rewrite("tests.simulators", "tests.recovery.lives")
 gc.set_threshold(*SEARCH_AFTER)  # as the program does
-hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
+too_slow = [hypothesis.HealthCheck.too_slow]  # a busy machine is no failure
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=too_slow)
 hypothesis.settings.load_profile("untimed")
 
 

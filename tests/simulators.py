@@ -36,7 +36,7 @@ from cprsim.recovery.paper import strategy
 from cprsim.results.pipeline import blocks_of
 from cprsim.scenario.assemble import Experiment
 from cprsim.simulation.blocks import run_block
-from cprsim.simulation.cluster import run_one
+from cprsim.simulation.cluster import BlockOfJobs, Ran, SharedCluster, run_fleet, run_one
 from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.folding import cost_breakdown, shard_loss
 from cprsim.simulation.job import (
@@ -44,6 +44,7 @@ from cprsim.simulation.job import (
     ScopedFailure,
     SimulatedJob,
 )  # fmt: skip
+from cprsim.simulation.storage import SharedSaves
 from cprsim.simulation.strikes import given_failures
 from tests.recovery import naive
 from tests.recovery.outcome import ReplicationDraws, ReplicationOutcome, StaleShard
@@ -70,6 +71,8 @@ def ran(
     given = given_failures((tuple(failures),))
     if simulator == "simpy":
         return by_simpy(job, given, draws, 0)
+    if simulator == "storage":
+        return over_storage(job, given, draws)
     ran = run_block(job, given, draws, range(1), keep_losses=True)
     return outcome_of(ran.costs, ran.costs.hours[0], ran.losses)
 
@@ -79,6 +82,20 @@ def by_simpy(
 ) -> ReplicationOutcome:
     """One replication on the SimPy cluster."""
     of, _ = run_one(job, failures, draws, row, skips=skips)
+    return outcome_of_ran(of)
+
+
+def over_storage(job: SimulatedJob, failures: Any, draws: BlockDraws) -> ReplicationOutcome:
+    """One replication on a SimPy cluster whose storage is as fast as all saves and loads need."""
+    captures = frozenset(range(len(job.policy.captures)))
+    cluster = SharedCluster(n_spares=job.cluster.n_spares, storage_bytes_per_h=1e15)
+    block = BlockOfJobs(job, failures, draws, SharedSaves(captures))
+    (of,) = run_fleet(cluster, [0.0], [(block, 0)])
+    return outcome_of_ran(of)
+
+
+def outcome_of_ran(of: Ran) -> ReplicationOutcome:
+    """What became of a job on the SimPy cluster."""
     stale = tuple(
         StaleShard(at_h, int(slot), at_h - old_h, at_h - net_h)
         for _, slot, at_h, old_h, net_h in of.losses.tolist()

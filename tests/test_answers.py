@@ -9,7 +9,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -291,11 +291,16 @@ def test_an_answer_is_brief_on_a_terminal(case: tuple[Case, Answer]) -> None:
     assert all(text not in shown for text in ("<script", "<style", "<b>evil"))
 
 
-def test_figures_have_names_of_their_own(case: tuple[Case, Answer]) -> None:
+def test_figures_have_own_names_and_legends_beside_the_data(case: tuple[Case, Answer]) -> None:
     _, answer = case
     names = [one.name for one in answer.document.pictures]
     assert all(re.fullmatch(r"[a-z0-9-]+", name) for name in names)
     assert len(set(names)) == len(names) or answer.document.parts
+    for figure in answer.figures.values():
+        figure.draw_without_rendering()
+        legends = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
+        for legend, axes in product(legends, figure.axes):
+            assert not legend.get_window_extent().overlaps(axes.bbox)
 
 
 @pytest.mark.parametrize("kind", ["sweep", "select", "reproduction", "curve"])

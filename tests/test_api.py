@@ -23,7 +23,7 @@ from tests.making import call, small_scenario, undrawing
 from tests.measuring.conftest import SCENARIO as MEASURED
 
 COMMAND_NAMES = sorted(name for name in cprsim.__all__ if name.islower())
-WITHOUT_EXAMPLES = ("calibrate", "measure", "rehearse", "train")  # docs/python.md has theirs
+WITHOUT_EXAMPLES = ("calibrate", "explore", "measure", "rehearse", "train")  # pages have theirs
 
 
 # --------------------------------------------------------------------------- what there is
@@ -41,10 +41,12 @@ def test_importing_is_light() -> None:
 
 def test_the_public_names_are_there() -> None:  # which they are, the golden `numbers` holds
     assert set(cprsim.__all__) == set(dir(cprsim))
-    assert len(NAMES) == 17
+    assert len(NAMES) == 18
     assert all(getattr(cprsim, name) for name in cprsim.__all__)
     with pytest.raises(AttributeError, match="no attribute 'predict'"):
         _ = cprsim.predict  # type: ignore[attr-defined]
+    without = [name for name in NAMES if "--page" not in call(name, "--help").output]
+    assert without == ["report"]  # whose '--out' is the page
 
 
 @pytest.mark.parametrize("name", COMMAND_NAMES)
@@ -179,9 +181,9 @@ def test_a_run_is_what_the_command_makes(scenario: Path, tmp_path: Path) -> None
 def test_figures_are_found_by_name() -> None:
     made = cprsim.run(small_scenario())
     assert list(made.figures) == ["overhead", "percentiles", "timeline"]
-    assert made.figure("timeline")._repr_png_()[:4] == b"\x89PNG"  # type: ignore[attr-defined]
+    assert made.plot("timeline")._repr_png_()[:4] == b"\x89PNG"  # type: ignore[attr-defined]
     with pytest.raises(ParameterError, match="there are: overhead, percentiles, timeline"):
-        made.figure("overheads")
+        made.plot("overheads")
 
 
 def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:

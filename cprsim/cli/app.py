@@ -52,8 +52,8 @@ def command(function: Callable[..., Any]) -> Callable[..., None]:
     options = [
         _parameter(function, parameter, texts.get(parameter.name, "")) for parameter in parameters
     ]
-    has_folder = any(parameter.name in ("folder", "out") for parameter in parameters)
-    added = [("as_json", Json, False), *([] if has_folder else [("page", Page, None)])]
+    is_page = any(parameter.name == "out" for parameter in parameters)  # as that of `report`
+    added = [("as_json", Json, False), *([] if is_page else [("page", Page, None)])]
     options += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
         for name, kind, default in added

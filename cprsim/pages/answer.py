@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.pages.document import Document, Picture
+from cprsim.pages.document import Document
 from cprsim.pages.html import fragment
 from cprsim.pages.save import displayed, save_figures
 from cprsim.pages.terminal import text_of
@@ -70,15 +70,18 @@ class Answer:
     @property
     def figures(self) -> dict[str, Figure]:
         """All figures by name, drawn anew; a notebook shows each as an image."""
-        return {picture.name: _drawn(picture) for picture in self.document.pictures}
+        return {picture.name: displayed(picture.draw()) for picture in self.document.pictures}
 
-    def figure(self, name: str | None = None) -> Figure:
-        """One figure by its name; without a name the first.
+    def plot(self, name: str | None = None, **options: str) -> Figure:
+        """Draw one figure by its name; without a name the first.
 
         Parameters
         ----------
         name : str, optional
             One of `figures`.
+        **options : str
+            Of the ``"map"`` of a sweep: ``strategy`` and ``metric`` (a column of
+            ``frames["points"]``) for a heat map of that instead of the cheapest.
 
         Returns
         -------
@@ -87,14 +90,19 @@ class Answer:
         Raises
         ------
         ParameterError
-            No figure has that name, or there is no figure.
+            No figure has that name, or there is no figure; an option has another value.
         """
         pictures = {picture.name: picture for picture in self.document.pictures}
         name = next(iter(pictures), "") if name is None else name
         if name not in pictures:
             names = ", ".join(pictures) or "none"
             raise ParameterError(f"there is no figure {name!r}; there are: {names}")
-        return _drawn(pictures[name])
+        picture = pictures[name]
+        for option, value in options.items():
+            if value not in picture.choices.get(option, ()):
+                known = ", ".join(picture.choices.get(option, picture.choices)) or "no options"
+                raise ParameterError(f"{option}={value!r}: figure {name!r} takes: {known}")
+        return displayed(picture.draw(**options))
 
     def to_json(self) -> str:
         """One JSON object; missing numbers are null."""
@@ -178,11 +186,6 @@ class Answer:
 
     def __repr__(self) -> str:
         return f"<cprsim.Answer {self.kind} {one_line(self.name)}>"
-
-
-def _drawn(picture: Picture) -> Figure:
-
-    return displayed(picture.draw())
 
 
 def _plain(value: Any) -> Any:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import ceil, floor, log10
 from textwrap import fill
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from cprsim.errors import printable
 from cprsim.results.metrics import known_first
@@ -146,7 +148,8 @@ TITLE_POINTS, CAPTION_POINTS = 10.5, 8.0
 # others can be read
 CUT_ABOVE_FRACTION, CUT_ABOVE_TIMES = 0.3, 5.0
 HEADROOM = 1.16
-MOST_DECADES = 3.0  # of a logarithmic axis with ticks at 2 and 5 of each decade
+LEAST_TICKS, MOST_TICKS = 3, 8  # of a logarithmic axis
+DIGITS_OF_TICKS = (range(1, 10), (1, 2, 5), (1,))  # in each decade
 
 WORDS = {
     "accuracy.max_auc_loss": "AUC that may be lost",
@@ -248,14 +251,28 @@ def percent_axis(axis: Axis) -> None:
 
 
 def log_scale(axes: Axes, direction: str) -> None:
-    """Make an axis logarithmic, with plain numbers at 1, 2 and 5 of each decade (or at 1 alone)."""
+    """Make an axis logarithmic, with ticks at round numbers, as many as can be read."""
     axis = axes.xaxis if direction == "x" else axes.yaxis
     (axes.set_xscale if direction == "x" else axes.set_yscale)("log")
     low, high = axis.get_view_interval()
-    digits = (1.0, 2.0, 5.0) if high < low * 10**MOST_DECADES else (1.0,)
-    axis.set_major_locator(LogLocator(subs=digits))
-    axis.set_major_formatter("{x:g}")
+    decades = 10.0 ** np.arange(floor(log10(low)), ceil(log10(high)) + 1)
+    for digits in DIGITS_OF_TICKS:
+        ticks = np.outer(decades, digits).ravel()
+        ticks = ticks[(low <= ticks) & (ticks <= high)]
+        if len(ticks) <= MOST_TICKS:
+            break
+    if len(ticks) < LEAST_TICKS:  # a narrow axis is nearly linear
+        ticks = np.array(MaxNLocator(MOST_TICKS).tick_values(low, high)[1:-1])
+    ticks = ticks[:: ceil(len(ticks) / MOST_TICKS)]
+    axis.set_ticks(ticks, [plain_number(tick, 10) for tick in ticks])
     axis.set_minor_locator(NullLocator())  # each would be laid out like a text: half of the time
+
+
+def plain_number(value: float, digits: int = 3) -> str:
+    """``20,000``, ``9.16``, ``0.00001``: whole, or with so many digits; no power of ten."""
+    if float(value).is_integer() or abs(value) >= 10**digits:
+        return f"{value:,.0f}"
+    return np.format_float_positional(float(f"{value:.{digits}g}"), trim="-")
 
 
 def axis_top(totals: Sequence[float]) -> float:

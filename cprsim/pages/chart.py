@@ -58,6 +58,7 @@ class Panel:
     y_from_zero: bool = True
     x_range: tuple[float, float] | None = None  # as far as the axes go; None: as far as the data
     y_range: tuple[float, float] | None = None
+    y_names: tuple[str, ...] = ()  # of the whole numbers on y, from 0 at the top
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ A kind of result builds its blocks once, independently of their rendering by `te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -90,13 +90,15 @@ class Picture:
     ----------
     caption : title of the figure
     alternative : description of the figure for readers who can't see it
+    choices : keywords that `draw` takes, with their values
     """
 
     kind: ClassVar[str] = "picture"
     caption: str
     alternative: str
-    draw: Callable[[], Figure]
+    draw: Callable[..., Figure]
     name: str = ""  # of its file
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 Block = Words | Table | Facts | ListingBlock | Picture

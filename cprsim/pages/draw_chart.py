@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import cycle
 from math import sqrt
@@ -12,12 +13,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import ScaledTranslation
 
 from cprsim.job.records import Floats, Ints
 from cprsim.pages.axes import (
     FAINT,
     INK,
     LOOKS,
+    MOST_TICKS,
     OTHER_LOOKS,
     SERIES,
     Line,
@@ -27,6 +31,7 @@ from cprsim.pages.axes import (
     line_of_many,
     log_scale,
     panels,
+    plain_number,
     style,
     title_figure,
 )
@@ -36,14 +41,15 @@ HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
 LOOKS_OF_LINES = [
     filled("", line.colour, hatch) for line, hatch in zip(SERIES, HATCHES, strict=False)
 ]
-HEIGHT_IN, BAR_HEIGHT_IN = 4.0, 0.5  # of a panel; of a bar along x with its name
-MOST_TICKS = 8  # that are the values of x themselves on a logarithmic axis
-LOG_HEADROOM = 0.15  # of a logarithmic axis: room for a legend above a line along the top
+HEIGHT_IN, BAR_HEIGHT_IN = 4.0, 0.34  # of a panel; of a bar along x with its name
+LEAST_GAP = 0.09  # of a logarithmic axis, between values of x that are its ticks
+MOST_NAMES = 24  # along y; of more, some are left out
 MOST_MARKERS = 40  # of a line: with more points it has none
 LEAST_DOT, MOST_DOT = 2.0, 4.5  # points across: smaller where there are many
 VECTOR_POINTS = 5_000  # points of an SVG, beyond which it holds them as an image
-MANY_LINES, LEGEND_HEADROOM = 4, 0.25  # in a legend; of an axis: room for that legend
-LARGE = 1e5  # values from here on are written out; matplotlib would put 1e6 above the axis
+LARGE = 1e4  # values from here on are written out; matplotlib would put 1e6 above the axis
+LEGEND_POINTS, LEGEND_ROW_IN, LABEL_WIDTH = 7.2, 0.16, 44  # of a legend; characters of a line
+DODGE = 0.12  # between points of one name, in widths of a category
 NAMES_WIDTH = 52  # characters along x
 BAR_WIDTH = 0.62
 PAPER_STYLE: Any = {"mfc": "white", "mec": INK, "mew": 1.1, "ls": "none", "zorder": 5}
@@ -52,12 +58,11 @@ DRAWING_ORDER: tuple[Kind, ...] = ("stack", "range", *LINES, "paper")  # in this
 PUBLISHED = "published"
 SIGNS = {
     PUBLISHED: ("*", 12), "secondary": ("p", 9), "derived": ("X", 8), "recalled": ("o", 7),
-    "chosen": ("*", 15), "lowest": ("o", 9), "Young": ("X", 7),
+    "chosen": ("o", 13), "lowest": ("o", 10), "Young": ("X", 7),
 }  # fmt: skip
+RINGS = ("chosen", "lowest")  # around a point of a line, which stays visible
 DASHES_OF_BANDS = ((6, 3), (1, 1), (6, 2, 1, 2))
-RIGHT_OF_BAR = (
-    0.2  # how far right of a bar's middle a paper's value stands, in widths of a category
-)
+RIGHT_OF_BAR = 0.2  # from a bar's middle to a paper's value, in widths of a category
 
 
 def chart_figure(chart: Chart) -> Figure:
@@ -70,13 +75,7 @@ def chart_figure(chart: Chart) -> Figure:
         figure, places = panels(len(chart.panels), (4.4, height_in))
         for axes, panel in zip(places, chart.panels, strict=True):
             _panel(axes, panel)
-        labels = {tuple(axes.get_legend_handles_labels()[1]) for axes in places}
-        if len(places) > 1 and len(labels) == 1 and len(min(labels)) > MANY_LINES:
-            handles = places[0].get_legend_handles_labels()
-            figure.legend(*handles, loc="outside right center", fontsize=7.2)
-        else:
-            for axes, panel in zip(places, chart.panels, strict=True):
-                _legend(axes, panel)
+        _legends(figure, places)
         title_figure(figure, chart.title, chart.subtitle)
     return figure
 
@@ -89,6 +88,7 @@ def _panel(axes: Axes, panel: Panel) -> None:
     bottom = np.zeros(len(names))
     labels = list(dict.fromkeys(series.label for series in panel.series if series.kind in LINES))
     fills, labelled = _fills(panel), set()
+    has_points = any(series.kind == "points" for series in panel.series)
     axes.set_title(fill(panel.title, 48), loc="left", fontsize=9)
     for series in sorted(panel.series, key=lambda series: DRAWING_ORDER.index(series.kind)):
         x = np.array([places.get(x, x) for x in series.x], dtype=np.float64)
@@ -102,10 +102,13 @@ def _panel(axes: Axes, panel: Panel) -> None:
                 (SIGNS[mark] for mark in SIGNS if mark in series.label), SIGNS[PUBLISHED]
             )
             x = x + RIGHT_OF_BAR if names else x
-            axes.plot(x, series.y, label=series.label, marker=sign, ms=size, **PAPER_STYLE)
+            look = PAPER_STYLE | ({"mfc": "none"} if series.label.startswith(RINGS) else {})
+            axes.plot(x, series.y, label=series.label, marker=sign, ms=size, **look)
         else:
-            look = line_of_many(labels.index(series.label), len(labels))
-            _series(axes, series, x, look, "_" if series.label in labelled else series.label)
+            number = labels.index(series.label)
+            x = x + DODGE * (number - (len(labels) - 1) / 2) if names else x
+            name = "_" if series.label in labelled else series.label
+            _series(axes, series, x, line_of_many(number, len(labels)), name, has_points=has_points)
             labelled.add(series.label)
     for band, dashes in zip(panel.bands, cycle(DASHES_OF_BANDS), strict=False):
         _band(axes, band, dashes)
@@ -131,9 +134,13 @@ def _stack(axes: Axes, series: Series, x: Ints, bottom: Floats, look: Look) -> N
         axes.errorbar(x, bottom[x], ends, fmt="none", color=INK, capsize=4, lw=1.1)
 
 
-def _series(axes: Axes, series: Series, x: Floats, look: Line, label: str) -> None:
+def _series(
+    axes: Axes, series: Series, x: Floats, look: Line, label: str, *, has_points: bool
+) -> None:
+    """A line beside points is a model, whose ends are no data: it has no markers."""
     colour, marker, dashes = look
-    many = series.kind == "steps" or (series.kind == "line" and len(x) > MOST_MARKERS)
+    is_bare = has_points or len(x) > MOST_MARKERS
+    many = series.kind == "steps" or (series.kind == "line" and is_bare)
     axes.plot(
         x, series.y, color=colour, ls="none" if series.kind == "points" else dashes, lw=1.4,
         marker=None if many else marker, label=label, rasterized=len(x) > VECTOR_POINTS,
@@ -181,20 +188,27 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
         axes.set_ylim(*panel.y_range)
     if panel.x_range is not None:
         axes.set_xlim(*panel.x_range)
+    values = sorted({x for series in panel.series for x in series.x if not isinstance(x, str)})
     if panel.x_log:
         log_scale(axes, "x")
-        values = sorted({x for series in panel.series for x in series.x if not isinstance(x, str)})
-        if len(values) <= MOST_TICKS:  # ticks at the values; powers of ten would say less
-            axes.set_xticks(values, [f"{x:,.10g}" for x in values])
+        values = [x for x in values if x > 0]
+        gaps = np.diff(np.log(values)) / np.diff(np.log(axes.get_xlim()))
+        if 1 < len(values) <= MOST_TICKS and gaps.min() > LEAST_GAP:
+            axes.set_xticks(values, [plain_number(x) for x in values])
+    elif all(float(x).is_integer() for x in values):  # there is no half of a spare
+        axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     if panel.y_log:
         log_scale(axes, "y")
-        low, high = axes.get_ylim()
-        if panel.y_range is None:
-            axes.set_ylim(low, high * (high / low) ** LOG_HEADROOM)
     elif panel.y_range is None and panel.y_from_zero and axes.dataLim.y0 >= 0:
         axes.set_ylim(bottom=0)
     if not panel.y_log and axes.get_ylim()[1] >= LARGE:
         axes.yaxis.set_major_formatter("{x:,.0f}")
+    if panel.y_names:
+        named = slice(None, None, -(-len(panel.y_names) // MOST_NAMES))
+        # of a long name, such as a UUID, what tells it apart: both ends
+        shown = [re.sub(r"^(.{9}).{3,}(.{9})$", r"\1…\2", name) for name in panel.y_names[named]]
+        axes.set_yticks(range(len(panel.y_names))[named], shown, fontsize=8)
+        axes.set_ylim(len(panel.y_names) - 0.5, -0.5)
     if names:
         width = int(NAMES_WIDTH / len(names))  # characters that stand beside each other
         folded = [fold(name, width) for name in names]
@@ -203,13 +217,30 @@ def _dress(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
     axes.yaxis.grid(True)
 
 
-def _legend(axes: Axes, panel: Panel) -> None:
-    """Stacked parts below lines and points; many lines get room above them."""
-    handles, labels = axes.get_legend_handles_labels()
-    stacked = any(series.kind == "stack" for series in panel.series)
-    if len(labels) >= MANY_LINES and not (panel.y_log or stacked):
-        low, high = axes.get_ylim()
-        axes.set_ylim(low, high + LEGEND_HEADROOM * (high - low))
-    if len(labels) > 1:
-        order = sorted(range(len(labels)), key=lambda i: isinstance(handles[i], Patch))
-        axes.legend([handles[i] for i in order], [fold(labels[i], 34) for i in order], fontsize=7.2)
+def _legends(figure: Figure, places: Sequence[Axes]) -> None:
+    """Below the axes, where no mark can be taken for data: one for all if they share its labels."""
+    named = [axes.get_legend_handles_labels() for axes in places]
+    shared = len({tuple(labels) for _, labels in named}) == 1
+    width_in, height_in = figure.get_size_inches()
+    n_columns = max(round(width_in / 4.4), 1)
+    room_in, rows = width_in if shared else width_in / n_columns - 0.6, [0]
+    for axes, (handles, labels) in zip(places[:1] if shared else places, named, strict=False):
+        if len(labels) < 2:
+            continue
+        parts_last = sorted(range(len(labels)), key=lambda i: isinstance(handles[i], Patch))
+        drawn = [handles[i] for i in parts_last]
+        folded = [fold(labels[i], LABEL_WIDTH) for i in parts_last]
+        column_in = 0.5 + 0.058 * max(len(line) for text in folded for line in text.split("\n"))
+        columns = int(np.clip(room_in / column_in, 1, len(labels)))
+        rows.append(-(-sum(1 + text.count("\n") for text in folded) // columns))
+        look: Any = {"fontsize": LEGEND_POINTS, "ncols": columns}
+        if shared:
+            figure.legend(drawn, folded, loc="outside lower left", **look)
+        else:
+            names = max(label.get_text().count("\n") for label in axes.get_xticklabels())
+            below_in = 0.25 + 0.13 * names + 0.2 * bool(axes.get_xlabel())
+            shift = ScaledTranslation(0, -below_in, figure.dpi_scale_trans)
+            place = {"bbox_to_anchor": (0, 0), "bbox_transform": axes.transAxes + shift}
+            axes.legend(drawn, folded, loc="upper left", borderaxespad=0, **look, **place)
+    n_rows = 1 if shared else -(-len(places) // n_columns)
+    figure.set_size_inches(width_in, height_in + n_rows * LEGEND_ROW_IN * max(rows))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
+from functools import cache
 from importlib.resources import files
 from itertools import count
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
@@ -14,19 +16,24 @@ from cprsim.errors import printable
 from cprsim.pages.document import Document, Picture
 from cprsim.pages.save import bytes_of
 
+_TEMPLATES = files("cprsim.pages") / "templates"
 _CODE = re.compile(r"`([^`]+)`")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
 
 
 def render(document: Document, title: str | None = None) -> str:
     """The document as one page of HTML without any reference to another file."""
+    return rendered("page.html", document=document, title=title or document.title)
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A template with values; it may take in files of its folder, and pictures as SVG."""
     numbers = count(1)
-    page = _template("page.html").render(
-        document=document,
-        title=title or document.title,
-        style=Markup((files("cprsim.pages") / "templates" / "page.css").read_text("utf-8")),
+    page = _template(template).render(
+        file=lambda name: Markup((_TEMPLATES / name).read_text("utf-8")),
         number=lambda: next(numbers),
         image=lambda picture: inline(picture, "svg"),
+        **values,
     )
     return printable(page)
 
@@ -45,6 +52,7 @@ def fragment(document: Document) -> str:
 _NUMBERS = count(1)  # of all fragments of this process: their names are in one page
 
 
+@cache
 def _template(name: str) -> Template:
     environment = Environment(
         loader=PackageLoader("cprsim.pages"),

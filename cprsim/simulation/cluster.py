@@ -25,11 +25,10 @@ from simpy.events import EventPriority
 from cprsim.job.records import EventLog, Floats
 from cprsim.simulation.cycles import skip_cycles
 from cprsim.simulation.draws import BlockDraws
-from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, Instant, Process
+from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, Instant, Process, TickClock
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.log import LogLines
 from cprsim.simulation.nodes import Ask, FreeNodes
-from cprsim.simulation.recoveries import return_nodes
 from cprsim.simulation.saves import wanted
 from cprsim.simulation.spec import FINISHED, GOING, NONE, SAME_INSTANT, spec_of
 from cprsim.simulation.state import N_OF_LOSS, Drawn, no_recovery, sim_of
@@ -58,7 +57,7 @@ class SharedCluster:
         n_spares: int | None = None,
         storage_bytes_per_h: float = inf,
     ) -> None:
-        self.env = simpy.Environment()
+        self.env = TickClock()
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
         # Jobs do not start on spares: all running jobs together have `n_nodes` slots at most
         self.places = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
@@ -108,7 +107,7 @@ class BlockOfJobs:
         self.job, self.failures, self.draws = job, failures, draws
         self.shared_saves = shared_saves
         self.spec, _ = spec_of(job)
-        self.losses: Floats = np.zeros((2 * self.spec.n_slots, N_OF_LOSS))  # of one failure
+        self.losses: Floats = np.zeros((2 * self.spec.n_slots, N_OF_LOSS))  # of one step
         self.draw(FIRST_DRAWS_OF_BLOCK)
         self.fail(1)
 
@@ -122,6 +121,7 @@ class BlockOfJobs:
         """Draw the failures of n chunks, or more."""
         drawn = self.failures.strikes(n_chunks)
         self.strikes = type(drawn)(drawn.until_h, *map(memoryview, drawn[1:]))  # type: ignore[arg-type]
+        self.nobody = FailedSlots(NONE, self.strikes.slot[:0], self.strikes.repair_h[:0])
 
 
 class Ran(NamedTuple):
@@ -156,18 +156,17 @@ class RunningJob:
         env, n_nodes = self.cluster.env, self.block.spec.n_slots
         if arrive_h > 0.0:
             yield Instant(env, arrive_h, ARRIVALS)
-        at_h = env.now
         yield from self.cluster.admits(n_nodes)
-        self.begin(arrive_h if env.now == at_h else env.now)
+        self.begin(env.at_h)
         self.plan()
         while self.job.status == GOING:
             own = Instant(env, self.began_h + self.to_h, self.rank)
-            others = [*self.asks, *self.transfers.ends()]
+            others = [*self.asks, *(flow.over for flow in self.transfers.flows.values())]
             yield env.any_of((own, *others)) if others else own
-            if any(
-                other.triggered for other in others
-            ):  # `own` of the same instant is planned again
-                self.receive(env.now - self.began_h)
+            if not own.processed:  # a node or a transfer: the job acts in its turn among jobs
+                yield Instant(env, env.at_h, self.rank)
+            if any(other.triggered for other in others):
+                self.receive(self.to_h if own.processed else env.at_h - self.began_h)
             else:
                 self.go_on()
             self.plan()
@@ -210,7 +209,7 @@ class RunningJob:
 
     def go_on(self) -> None:
         """Advance to the planned instant, and apply its event."""
-        job, block, sim = self.job, self.block, self.sim
+        job, block = self.job, self.block
         if self.fails_next and self.failure == NONE:  # it is not drawn yet
             block.fail(self.chunk + 1)
             return
@@ -219,31 +218,34 @@ class RunningJob:
         if self.fails_next:
             n, strikes = self.failure, block.strikes
             of = slice(strikes.first_slot[n], strikes.first_slot[n + 1])
-            self.fail(FailedSlots(strikes.scope[n], strikes.slot[of], strikes.repair_h[of]))
+            fail(self.sim, FailedSlots(strikes.scope[n], strikes.slot[of], strikes.repair_h[of]))
             self.find_failure(self.chunk, n + 1)
         else:
-            complete(sim, self.event)
-            until_h = job.now_h + SAME_INSTANT * sim.spec.useful_h
-            nobody = block.strikes.slot[:0], block.strikes.repair_h[:0]
-            if job.stops_at_h <= until_h:
-                self.look_ahead()
-                self.fail(FailedSlots(sim.spec.stop, *nobody))  # by plan
-            if job.noticed_at_h <= until_h:
-                self.look_ahead()
-                self.fail(FailedSlots(sim.spec.silent, *nobody))  # silent errors are noticed
+            complete(self.sim, self.event, block.nobody)
+        self.trade(n_free)
+
+    def receive(self, now_h: float) -> None:
+        """Slots got nodes, or transfers ended: with what else ends at this instant, in its order.
+
+        A failure of this instant comes after it.
+        """
+        job = self.job
+        n_got = sum(ask.triggered for ask in self.asks)
+        self.asks = self.asks[n_got:]  # those that asked first got theirs
+        self.advance(min(self.to_h, max(job.now_h, now_h)))
+        self.transfers.end_moved(self.sim)
+        n_free = int(self.cluster.free.level)
+        job.n_free = n_free + n_got  # of which the step takes those that were got
+        if n_got:
+            job.next_return_h = job.now_h
+        event = self.event._replace(commits_h=job.now_h)  # transfers may be of saves
+        complete(self.sim, event, self.block.nobody)
         self.trade(n_free)
 
     def advance(self, to_h: float) -> None:
         """Book the hours up to an instant."""
         advance(self.sim, to_h, self.event)
         self.transfers.move_link(self.sim)
-
-    def fail(self, failure: FailedSlots) -> None:
-        """A failure strikes, and shards may go back."""
-        fail(self.sim, failure)
-        if n := self.job.n_losses:
-            self.lost.append(self.block.losses[:n].copy())
-            self.job.n_losses = 0
 
     def find_failure(self, chunk: int, failure: int) -> None:
         """The job's next failure, if it is drawn."""
@@ -266,24 +268,14 @@ class RunningJob:
         while len(self.sim.recoveries) < n_recoveries:
             self.sim.recoveries.append(no_recovery())
 
-    # ----------------------------------------------------------------- nodes and transfers
-
-    def receive(self, now_h: float) -> None:
-        """The first slots that wait have got nodes, or transfers have ended."""
-        job, free = self.job, self.cluster.free
-        n_got = sum(ask.triggered for ask in self.asks)
-        self.asks = self.asks[n_got:]  # those that asked first got theirs
-        self.advance(min(self.to_h, max(job.now_h, now_h)))  # the clock's ticks round
-        self.transfers.end_moved(self.sim)
-        if n_got:
-            n_free = int(free.level)
-            job.n_free = n_free + n_got  # of which the step takes those that were got
-            return_nodes(self.sim, job.now_h)
-            self.trade(n_free)
+    # ----------------------------------------------------------------- nodes
 
     def trade(self, n_free: int) -> None:
         """Apply a step's node changes to the cluster, which had `n_free` free nodes before it."""
         cluster, job, slots = self.cluster, self.job, self.sim.slots
+        if job.n_losses:
+            self.lost.append(self.block.losses[: job.n_losses].copy())
+            job.n_losses = 0
         if n_free > job.n_free:
             taken = Ask(cluster.free, n_free - job.n_free, JOBS)
             assert taken.triggered, "a step takes free nodes before any later request"

@@ -48,6 +48,8 @@ def skip_cycles(sim: Sim, event: Next, fails_at_h: float) -> bool:
         return False
     behind = job.progress_h < job.frontier_h
     ends_h, steady_h = others_at_h(sim), spec.useful_h
+    stall_h = spec.captures[spec.most_frequent_capture].stall_h
+    ends_h -= max(0.0, 2.0 * SAME_INSTANT * spec.useful_h - stall_h)  # saves begin before it
     if behind:
         steady_h = min(steady_h, job.frontier_h)
     if spec.clock == PROGRESS and not behind:
@@ -138,7 +140,7 @@ def is_in_rhythm(
     number = number_of(spec, capture, job.saves[capture].due_h) - nth
     return bool(
         abs(flight.at_h - job.now_h - steady_h) <= ROUNDING * cycle_h
-        and number_of(spec, capture, flight.content_h) == number
+        and abs(flight.content_h - number * saves.every_h) <= ROUNDING * saves.every_h
         and (flight.completes_h < inf) == completes(spec, capture, flight.content_h)
     )
 

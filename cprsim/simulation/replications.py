@@ -73,6 +73,7 @@ def run(arrays: Arrays, drawn: Drawn, strikes: ScopedStrikes, rows: Ints, out: R
     """
     spec, job = arrays.spec[0], arrays.job[0]
     near_h = SAME_INSTANT * spec.useful_h
+    nobody = FailedSlots(NONE, strikes.slot[:0], strikes.repair_h[:0])
     job.n_losses = 0
     for row in rows:
         sim = Sim(spec, job, arrays.slots, arrays.recoveries, drawn, row, out.losses, None)
@@ -100,11 +101,7 @@ def run(arrays: Arrays, drawn: Drawn, strikes: ScopedStrikes, rows: Ints, out: R
                 if not struck or failure != NONE:
                     advance(sim, to_h, event)
             if not struck:
-                complete(sim, event)
-                if job.stops_at_h <= job.now_h + near_h:
-                    fail(sim, FailedSlots(spec.stop, strikes.slot[:0], strikes.repair_h[:0]))
-                if job.noticed_at_h <= job.now_h + near_h:
-                    fail(sim, FailedSlots(spec.silent, strikes.slot[:0], strikes.repair_h[:0]))
+                complete(sim, event, nobody)
             elif failure == NONE:
                 job.status = WANTS_FAILURES
             else:

@@ -4,7 +4,7 @@ A driver takes a job from instant to instant; `replications` is compiled, `clust
 
     event = next_event(sim, fails_at_h)  # the job's next event; its activity is constant until then
     advance(sim, to_h, event)            # book the hours up to an instant
-    complete(sim, event)                 # end the saves, repairs and stages due at this instant
+    complete(sim, event, nobody)         # end the saves, repairs and stages due at this instant
     fail(sim, failure)                   # apply a failure
 
 `copies`, `saves` and `recoveries` have the details. Each function takes numpy records where it is
@@ -267,8 +267,11 @@ def book_work(sim: Sim, before_h: float, passed_h: float) -> None:
 
 
 @inlined
-def complete(sim: Sim, event: Next) -> None:
-    """End what ends at this instant, but for rounding: saves, then repairs, then stages."""
+def complete(sim: Sim, event: Next, nobody: FailedSlots) -> None:
+    """End what ends at this instant, but for rounding: saves, then repairs, then stages.
+
+    Then come planned stops and notices of silent errors, which strike `nobody` in particular.
+    """
     spec, job = sim.spec, sim.job
     until_h = job.now_h + SAME_INSTANT * spec.useful_h
     if event.commits_h <= until_h:
@@ -288,6 +291,10 @@ def complete(sim: Sim, event: Next) -> None:
         changed = True
     if changed:
         refresh(sim)
+    if job.stops_at_h <= until_h:
+        fail(sim, FailedSlots(spec.stop, nobody.slots, nobody.repair_h))
+    if job.noticed_at_h <= until_h:
+        fail(sim, FailedSlots(spec.silent, nobody.slots, nobody.repair_h))
 
 
 def end(sim: Sim) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import simpy
 
-from cprsim.simulation.instants import TICKS, TRANSFERS, Instant, Process
+from cprsim.simulation.instants import TICKS, TRANSFERS, Instant, Process, TickClock
 from cprsim.simulation.recoveries import rate_of_each
 from cprsim.simulation.spec import NONE
 from cprsim.simulation.state import Sim
@@ -40,7 +40,7 @@ class SharedStorage:
     touches none of them.
     """
 
-    def __init__(self, env: simpy.Environment, bytes_per_h: float) -> None:
+    def __init__(self, env: TickClock, bytes_per_h: float) -> None:
         self.env, self.bytes_per_h, self.n_begun = env, bytes_per_h, 0
         self.capped: list[Place] = []  # by cap
         self.slowed: list[Place] = []  # by cap
@@ -61,7 +61,7 @@ class SharedStorage:
             yield self.changed if own is None else own | self.changed
             self.read()
             at_h, flow = self.first_end()
-            while flow is not None and at_h <= self.env.now + 1.0 / TICKS:
+            while flow is not None and at_h <= self.env.at_h + 1.0 / TICKS:
                 self.take(flow)
                 flow.left_bytes = 0.0
                 flow.over.succeed()
@@ -102,10 +102,10 @@ class SharedStorage:
     def read(self) -> None:
         """Move the odometer on to this instant."""
         if self.slowed:
-            self.odometer_bytes += (self.env.now - self.read_at_h) * self.level_bytes_per_h
+            self.odometer_bytes += (self.env.at_h - self.read_at_h) * self.level_bytes_per_h
         else:
             self.odometer_bytes = 0.0
-        self.read_at_h = self.env.now
+        self.read_at_h = self.env.at_h
 
     def first_end(self) -> tuple[float, Flow | None]:
         """Return the earliest end of a flow, and the flow; infinite and None without flows."""
@@ -202,10 +202,6 @@ class Transfers:
         self.storage, self.saves = storage, saves
         self.flows = dict[Key, Flow]()
         self.link_began_bytes = 0.0  # the link's odometer as its flow began
-
-    def ends(self) -> list[simpy.Event]:
-        """Return the events triggered at the end of each transfer."""
-        return [flow.over for flow in self.flows.values()]
 
     def start_new(self, sim: Sim) -> bool:
         """Start the flows of new transfers, stop aborted ones; return whether any flow began."""

@@ -43,6 +43,8 @@ def test_frames_values_and_a_fragment_that_a_scenario_takes(log: Path) -> None:
     assert fitted.values["job_failures"]["kind"] == "job"
     assert fitted.values["mtbf_h"].low < 20 < fitted.values["mtbf_h"].high
     assert list(fitted.figures) == ["failures", "gaps", "uptimes", "repairs"]
+    nodes = [label.get_text() for label in fitted.plot("failures").axes[0].get_yticklabels()]
+    assert {*nodes} == {f"rack{number}" for number in range(6)}  # of 10: the others never failed
     experiment = assembled(fitted.values["fragment"])
     assert 26 < experiment.failures.expected(experiment.cluster, 50.0).mtbf_h < 42
 

@@ -67,3 +67,10 @@ def test_an_axis_that_is_there_twice_is_refused_and_nothing_is_written(scenario:
     assert shown.exit_code == 2, shown.output
     assert "--over fleet.spares: is there twice" in shown.output
     assert not Path("results").exists()
+
+
+def test_options_that_do_other_work_are_refused(scenario: Path) -> None:
+    said = call("fleet", scenario, "--over", "fleet.jobs=2,3")
+    assert said.exit_code == 2
+    assert "fleet.jobs=2: changes the jobs" in said.stderr
+    assert not Path("results").exists()

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import simpy
 
 from cprsim.commands.fleet.histories import run_history
 from cprsim.simulation.cluster import SharedCluster
-from cprsim.simulation.instants import ARRIVALS, Instant, Process
+from cprsim.simulation.instants import ARRIVALS, Instant, Process, TickClock
 from cprsim.simulation.storage import Flow, SharedStorage
 from tests.fleet.making import prepared
 
@@ -109,7 +108,7 @@ def rates(storage: SharedStorage, some: list[Flow]) -> list[float]:
 
 
 def test_flows_that_come_and_go_at_random_always_have_the_rates_by_definition() -> None:
-    env, rng, some = simpy.Environment(), np.random.default_rng(5), list[Flow]()
+    env, rng, some = TickClock(), np.random.default_rng(5), list[Flow]()
     storage = SharedStorage(env, 20.0)
     for _ in range(600):
         if rng.random() < 0.6 or not some:
@@ -123,11 +122,11 @@ def test_flows_that_come_and_go_at_random_always_have_the_rates_by_definition() 
 
 
 def test_flows_of_different_begin_and_size_end_as_by_hand() -> None:
-    env, ends = simpy.Environment(), {}
+    env, ends = TickClock(), {}
     storage = SharedStorage(env, 10.0)
 
     def move(name: str, at_h: float, each_bytes: float) -> Process:
-        yield env.timeout(at_h)
+        yield Instant(env, at_h, ARRIVALS)
         yield storage.start(1, each_bytes, 10.0).over
         ends[name] = env.now
 

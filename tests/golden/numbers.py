@@ -174,4 +174,4 @@ def slow() -> Golden:
         frames = {frame: sorted(map(str, rows)) for frame, rows in answer.frames.items()}
         yield f"columns of {name}", frames
         for figure in answer.figures:
-            yield f"axes of {name}, {figure}", on_axes(answer.figure(figure))
+            yield f"axes of {name}, {figure}", on_axes(answer.plot(figure))

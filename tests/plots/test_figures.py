@@ -9,6 +9,9 @@ from types import SimpleNamespace
 import matplotlib
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 import cprsim
 from cprsim.commands.run.timeline import (
@@ -21,7 +24,7 @@ from cprsim.commands.run.timeline import (
     visible,
 )
 from cprsim.job.policy import RELOAD, ROLL_BACK
-from cprsim.pages.axes import axis_top
+from cprsim.pages.axes import axis_top, log_scale
 from cprsim.pages.save import bytes_of, save_figure
 from tests.making import paper_policy, small_scenario
 
@@ -137,7 +140,18 @@ def test_a_bar_that_dwarfs_the_others_is_cut():
 )
 def test_what_never_finished_and_what_costs_nothing_is_drawn(mtbf, text):
     run = cprsim.run(small_scenario("none", mtbf=mtbf, replications=2))
-    assert text in texts(run.figure("overhead"))
+    assert text in texts(run.plot("overhead"))
+
+
+@given(st.floats(-9, 9), st.floats(0.02, 15))
+def test_a_logarithmic_axis_has_several_ticks_with_plain_numbers(low, decades):
+    axes = Figure().subplots()
+    axes.set_xlim(10**low, 10 ** (low + decades))
+    log_scale(axes, "x")
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    inside = [tick for tick in axes.get_xticks() if 10**low <= tick <= 10 ** (low + decades)]
+    assert 2 <= len(inside) == len({*labels}) <= 9
+    assert not any("e" in label for label in labels)
 
 
 def test_the_timeline_explains_all_that_it_shows():

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from cprsim.commands.sweep.figures import axis_label
 from cprsim.commands.sweep.figures import sweep_figures as figures_of
 from cprsim.commands.sweep.folder import AxisColumn, SweepResult
+from cprsim.errors import ParameterError
 from cprsim.pages.axes import words_of_key
 
 INTERVAL = AxisColumn("recovery.interval", "recovery.interval [min]", "min", True, True)
@@ -76,8 +77,8 @@ def unfinished(result: SweepResult) -> SweepResult:
     [
         (swept(INTERVAL), {"curves"}),
         (unfinished(swept(SAVE, INTERVAL)), {"curves", "map"}),
-        (swept(FAMILY, INTERVAL), {"curves"}),
-        (swept(SAVE, INTERVAL, names=("full",)), {"curves"}),
+        (swept(FAMILY, INTERVAL), {"curves", "map"}),
+        (swept(SAVE, INTERVAL, names=("full",)), {"curves", "map"}),
         (swept(FAMILY, SAVE, INTERVAL), {"curves", "map"}),
         (swept(SAVE, INTERVAL, FAMILY, mode="one-at-a-time"), {"tornado"}),
     ],
@@ -86,27 +87,47 @@ def test_the_shape_of_a_sweep_chooses_its_figures(result, names) -> None:
     assert set(sweep_figures(result)) == names
 
 
-def test_a_map_has_the_cheapest_of_each_point_and_the_line_where_both_cost_the_same() -> None:
+def written(axes) -> list[str]:
+    return [text.get_text() for text in axes.texts]
+
+
+def test_a_map_has_the_cheapest_of_each_point_and_its_overhead() -> None:
     axes = (figure := sweep_figures(swept(SAVE, INTERVAL))["map"]).axes[0]
-    for said in ("full is the cheapest", "partial is the cheapest", "break-even"):
+    for said in ("full is the cheapest", "partial is the cheapest", "15 min", "120 min", "60 s"):
         assert said in texts(figure)
-    cells, line = axes.collections
-    full = [[s / 60 / t + t / 2400 <= s / 400 for t in VALUES[INTERVAL]] for s in VALUES[SAVE]]
-    assert (cells.get_array() == np.where(full, 0, 1)).all()
-    for interval_min, save_s in line.get_paths()[0].vertices:
-        both = save_s / 60 / interval_min + interval_min / 2400, save_s / 400
-        assert both[0] == pytest.approx(both[1], abs=0.01)  # linear between the points
+    (cells,) = axes.collections
+    costs = [[(s / 60 / t + t / 2400, s / 400) for t in VALUES[INTERVAL]] for s in VALUES[SAVE]]
+    assert (cells.get_array() == np.argmin(costs, axis=2)).all()
+    np.testing.assert_allclose(np.float64(written(axes)), 100 * np.min(costs, axis=2).ravel(), 5e-3)
+
+
+def test_a_map_of_one_strategy_has_any_of_its_quantities() -> None:
+    result = swept(SAVE, INTERVAL)
+    saves = result.table.assign(quantity="saves", mean=7.0 * result.table["mean"])
+    both = replace(result, table=pd.concat([result.table, saves]))
+    draw = figures_of(both)["map"]
+    own, other = draw(strategy="partial").axes[0], draw(strategy="partial", metric="saves").axes[0]
+    assert written(own) == np.repeat(["2.5", "5", "15"], 4).tolist()
+    assert written(other) == np.repeat(["0.175", "0.35", "1.05"], 4).tolist()
+    with pytest.raises(ParameterError, match="of which strategy: full, partial"):
+        draw(metric="saves")
+    both.table["mean"] = np.nan  # no strategy finishes anywhere: the cells are blank
+    assert [written(draw(strategy=name).axes[0]) for name in ("", "full")] == [[], []]
 
 
 def test_an_interval_has_its_minimum_and_what_the_formulas_choose_in_its_own_unit() -> None:
     figure = sweep_figures(swept(INTERVAL))["curves"]
     said = texts(figure)
-    for mark in ("lowest", "Young: 45 min", "Daly: 42 min", "CPR: 90 min", "full", "partial"):
+    for mark in ("lowest", "Young: 45 min", "Daly: 42 min", "full", "partial"):
         assert mark in said
+    assert "CPR" not in said  # it is of partial recovery, which no interval here changes
     axes = figure.axes[0]
     rings = [line for line in axes.lines if line.get_marker() == "o" and line.get_markersize() > 8]
     at = [float(line.get_xdata()[0]) for line in rings if len(line.get_xdata())]
     assert at == [30.0]  # of full recovery: 20 s, 2400 min: sqrt(800) = 28 min; partial is flat
+    varying, flat = sweep_figures(swept(INTERVAL, SAVE))["curves"].axes
+    assert {"lowest", "Young"} <= {*varying.get_legend_handles_labels()[1]}
+    assert not {"lowest", "Young"} & {*flat.get_legend_handles_labels()[1]}
 
 
 def test_a_tornado_has_the_widest_bar_on_top_and_names_its_ends() -> None:

@@ -167,13 +167,14 @@ class Replication:
             if self.is_now(self.noticed_at_h):
                 self.notice()
                 continue
-            self.let_the_job_go_on()
-            if self.takes_in():
-                continue
             if self.finished is None and self.is_now(limit_h):
                 self.finished = ends_there and self.progress_h > 0.0  # 6
+            if self.finished is None:
+                self.let_the_job_go_on()
             if self.finished is not None:
                 break
+            if self.takes_in():
+                continue
             if fails_now:  # 5: what ends at an instant ends before a failure of that instant
                 fails_now = False
                 if self.clock_runs():
@@ -294,7 +295,7 @@ class Replication:
     def clock_runs(self) -> bool:
         """1: whether failures age; a save or a stage that begins may have stopped them."""
         if self.job.clock is Clock.PROGRESS:
-            return self.works()
+            return self.works() and self.progress_h >= self.frontier_h
         return self.job.clock is Clock.WALL or not self.blocking_stages()
 
     def pass_hours(self, until_h: float, worked_to_h: float | None) -> None:

@@ -632,27 +632,60 @@ def on_grid(seed: int, unit_h: float = 1.0) -> Case:
     return rounded(with_policy(job, tax=tax, elastic=elastic), unit_h), strikes
 
 
-def rounded(record: Any, unit_h: float, name: str = "") -> Any:
+HOURLY = dict.fromkeys(N_PER_H, 1) | {"stall": 2, "load": 2, "detect": 2}
+
+
+def at_once(seed: int) -> Case:
+    """On a grid of hours: saves to several tiers, failures, stages and few nodes coincide."""
+    (job, failures), dice = on_grid(seed), dice_of(seed, 13)
+    captures = job.policy.captures
+    if dice.chance(0.5):
+        captures = tuple(
+            replace(capture, every_h=capture.every_h and 3.0 * capture.parts)
+            for capture in captures
+        )
+    job = rounded(with_policy(job, captures=captures), 1.0, n_per_h=HOURLY)
+    if dice.chance(0.8):
+        rules = tuple(map(waiting, job.policy.rules))
+        job = replace(with_policy(job, rules=rules), cluster=replace(job.cluster, n_spares=1))
+    at_h, strikes = 0.0, []
+    for failure in rounded(tuple(failures[:200]), 1.0, n_per_h=HOURLY):
+        at_h = max(round(0.4 * failure.at_h), at_h + 1.0)
+        strikes.append(replace(failure, at_h=float(at_h)))
+    return job, strikes
+
+
+def waiting(rule: Rule) -> Rule:
+    """It waits for nodes, if only first."""
+    kinds = [stage.kind for stage in rule.stages]
+    first = () if StageKind.WAIT in kinds else (Stage(StageKind.WAIT),)
+    return replace(rule, stages=(*first, *rule.stages))
+
+
+def rounded(record: Any, unit_h: float, name: str = "", n_per_h: dict[str, int] = N_PER_H) -> Any:
     """All times in a record are on the grid, a unit for each hour; speeds divide exactly."""
     if isinstance(record, tuple):
-        return tuple(rounded(value, unit_h, name) for value in record)
+        return tuple(rounded(value, unit_h, name, n_per_h) for value in record)
     if name in ("speed", "speed_meanwhile"):
         return 0.0 if record == 0.0 else 0.25 if record < 0.4 else 0.5 if record < 0.75 else 1.0
     if name == "replay_speed":
         return 1.0 if record < 1.5 else 2.0
     if isinstance(record, Constant | Exponential):
-        return Constant(rounded(record.mean_h, unit_h, name))
+        return Constant(rounded(record.mean_h, unit_h, name, n_per_h))
     if (
-        name in N_PER_H
+        name in n_per_h
         and record is not None
         and (name != "grows_h" or record > 0.0)
         and record < inf
     ):
-        return unit_h * (max(1.0, round(record * N_PER_H[name])) / N_PER_H[name])
+        return unit_h * (max(1.0, round(record * n_per_h[name])) / n_per_h[name])
     if not is_dataclass(record):
         return record
     values = {field.name: getattr(record, field.name) for field in fields(record)}
-    return replace(record, **{name: rounded(value, unit_h, name) for name, value in values.items()})
+    return replace(
+        record,
+        **{name: rounded(value, unit_h, name, n_per_h) for name, value in values.items()},
+    )
 
 
 def silent(seed: int) -> Case:
@@ -729,5 +762,5 @@ CASES: dict[str, Callable[[int], Case]] = {
     "random": random_case, "often": often,
     "together": sharing_a_link, "crowded": crowded, "on a grid": on_grid,
     "silent": silent, "often silent": often_silent, "restarting": restarting,
-    "stopping": stopping,
+    "stopping": stopping, "at once": at_once,
 }  # fmt: skip

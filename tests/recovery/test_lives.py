@@ -67,6 +67,9 @@ SAVES = [
          saving(saves("remote", 2), rules=(rule("all", "load", "remote"),),
                 tiers=(remote(1, generations=2, p_corrupt=0.5),)), "5 node 0",
          lost=3, load=2, spoiled={"remote": (1,)}),
+    life("of two tiers with one content the first of the sources is loaded",
+         saving(saves("memory", 4), saves("remote", 4), tiers=(remote(2), memory(Ring(2), 1)),
+                rules=(rule("all", "load", "memory", "remote"),)), "5 process 0", lost=1, load=1),
     life("where all that survives is corrupt all start again",
          saving(saves("remote", 2), tiers=(remote(1, p_corrupt=0.5),),
                 rules=(rule("all", "load .5", "remote"),)),
@@ -138,6 +141,11 @@ CYCLES = [
                 saves("remote", after="memory", every_nth=4), tiers=(memory(Ring(2)), remote()),
                 rules=(rule("nobody", "regroup .5"),), useful_h=20),
          "6.75 node 0", regroup=0.5, save=0.9375, saves=5 + 1 + 14 + 5),
+    # the save of 2 h, tried again at 2.75 h, commits at 5.75, as late as one on the grid would
+    life("not with a save of what is off the grid",
+         saving(saves("remote", 2, None, 3, in_flight=2),
+                rules=(rule("nobody", "detect .25~, reschedule .75", scopes=("nobody",)), BACK)),
+         "2.75 nobody 0, 6.25 back 1", lost=5.5 - 2.75, save=3, reschedule=0.75),
 ]  # fmt: skip
 
 # --------------------------------------------------------------------------- what survives
@@ -345,6 +353,27 @@ GROWN = [
     # one is, as the job stands still without both from 1.25 to 2
     grown("inf", "1 node 0, 1.25 node 1", degraded=0.125 + 8.875, wait=0.75),
 ]
+# a node is back at 5, as a save of 4 ends; then all go back to what its memory has
+NODE_AND_SAVE = (
+    rule("nobody", "wait~", scopes=("node",)), rule("all", "reschedule 1", "memory"), AGAIN,
+)  # fmt: skip
+SAME_INSTANT = [
+    life("a save that commits as a node comes back is not on it",
+         saving(saves("memory", 4, None, 1), tiers=(memory(Ring(1)),), rules=NODE_AND_SAVE,
+                spares=0), "2 node 0 repair 3, 6 process 1", lost=6, reschedule=2),
+    life("a save whose stall ends as a node comes back is not on it",
+         saving(saves("memory", 4, 1), tiers=(memory(Ring(1)),), rules=NODE_AND_SAVE,
+                spares=0), "2 node 0 repair 3, 6 process 1", lost=5, save=3, reschedule=2),
+    life("a save commits at the horizon, at which a node comes back too",
+         saving(saves("remote", 4, None, 1), rules=(rule("nobody", "wait~"), AGAIN), spares=0,
+                horizon_h=5), "2 node 0 repair 3", useful_h=5, saves=1),
+    life("no save begins at the horizon", saving(saves("remote", 2.5), horizon_h=5),
+         useful_h=5, saves=1),
+    life("a free save begins after the stage that ends at its instant",
+         saving(saves("memory", 2.5), tiers=(memory(Ring(1)),),
+                rules=(rule("nobody", "reschedule 2.5~", scopes=("node",)),
+                       rule("all", "", "memory"))), "2.5 node 0, 6 process 1", lost=1),
+]  # fmt: skip
 CLOCKS = [
     # strikes at the hour 5.5, again at 0.5
     life("uptime", job(AGAIN, clock=Clock.UPTIME), "3 node 0, 3.5 node 1",
@@ -431,7 +460,7 @@ STRATEGIES = [
 ]  # fmt: skip
 ALL = (
     *SAVES, *PARTS, *CYCLES, *SURVIVES, *SHRUNK, *NOTICES, *GOES_BACK,
-    *OVERLAPPING, *SHARED, *SPEEDS, *NODES, *GROWN, *CLOCKS, *ENDS, *STRATEGIES,
+    *OVERLAPPING, *SHARED, *SPEEDS, *NODES, *GROWN, *SAME_INSTANT, *CLOCKS, *ENDS, *STRATEGIES,
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import cprsim
 from cprsim.commands.sweep.folder import load_sweep
+from cprsim.errors import ParameterError
 from cprsim.results.folder import exclusive_lock
 from cprsim.results.metrics import METRICS, differences, summarise
 from cprsim.results.pipeline import simulate
@@ -119,6 +120,12 @@ def test_texts_and_mappings_make_the_same_sweep_which_is_read_back(scenario, tmp
     assert len(points) == 2 * 2 * 4
     least = points.groupby(axes, sort=False)["overhead_fraction"].min()
     assert points.loc[points["cheapest"], "overhead_fraction"].tolist() == least.tolist()
+    table = swept.frames["overhead"].melt(axes, var_name="strategy", value_name="overhead")
+    both = points.merge(table, on=[*axes, "strategy"])
+    assert both["overhead_fraction"].tolist() == both["overhead"].tolist() != []
+    for wrong in ({"metric": "lost"}, {"strategy": "partially"}, {"colour": "red"}):
+        with pytest.raises(ParameterError, match="figure 'map' takes"):
+            swept.plot("map", **wrong)
     texts = ["failures.mtbf=5 h, 10 h", "costs.save=1 min:4 min:log2"]
     again = cprsim.sweep(scenario, texts, replications=4, workers=1)
     assert again.to_json() == swept.to_json()

@@ -8,6 +8,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -180,6 +181,13 @@ def test_a_comparison_says_all_of_each_system(servers: Answer) -> None:
         assert key in servers.values["left_out"][name]
     named = {*systems["system"], *servers.values["left_out"]}
     assert named == {*STRATEGIES, *FEW, "today"}
+
+
+def test_the_figure_has_the_paired_differences_of_the_table(servers: Answer) -> None:
+    systems, axes = servers.frames["systems"], servers.plot().axes[0]
+    drawn = {round(np.ptp(bar.get_segments()[0], axis=0)[0], 9) for bar in axes.collections}
+    widths = systems["more_than_best_high"] - systems["more_than_best_low"]
+    assert {*widths.round(9)} >= drawn > set()
 
 
 def test_entries_run_what_was_compared(servers: Answer) -> None:

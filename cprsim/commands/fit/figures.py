@@ -38,14 +38,15 @@ def nodes_figure(fitted: Fitted) -> Figure:
     """Each failure as a dot over time, the nodes that fail most on top."""
     outages = fitted.outages.where(fitted.outages.in_window)
     counts = np.bincount(outages.node, minlength=outages.n_nodes)
-    rank = np.empty(outages.n_nodes, dtype=np.int64)
-    rank[np.argsort(-counts, kind="stable")] = np.arange(1, outages.n_nodes + 1)
+    order = np.argsort(-counts, kind="stable")
+    rank = np.argsort(order)  # from 0
     never = int((counts == 0).sum())
-    days, ranks = floats(outages.start_h / 24), floats(rank[outages.node])
+    names = [*outages.node_names, *map(str, range(len(outages.node_names), outages.n_nodes))]
+    days, places = floats(outages.start_h / 24), floats(rank[outages.node])
     panel = Panel(
-        "", "time since the start of the observation [days]", "rank of the node by failures",
-        (Series("failure", days, ranks, kind="points"),),
-        y_range=(max(outages.n_nodes - never, 1) + 0.5, 0.5),
+        "", "time since the start of the observation [days]", "node, by its number of failures",
+        (Series("failure", days, places, kind="points"),),
+        y_names=tuple(names[node] for node in order[: max(outages.n_nodes - never, 1)]),
     )  # fmt: skip
     caption = (
         f"{outages.n_outages:,} failures; {never:,} of {outages.n_nodes:,} nodes never failed; "
@@ -64,7 +65,10 @@ def _survival(lifetimes: Lifetimes, judged: tuple[Fit, ...]) -> Panel:
     low, high = (floats(np.clip(survival + sign * error, 0, 1)) for sign in (-1, 1))
     observed = Series("Kaplan-Meier", floats(age_h), floats(survival), low, high, kind="steps")
     fits = _lines(lifetimes, judged, "survival")
-    return Panel("Survival", "time [h]", "share that lasts longer", (observed, *fits), x_log=True)
+    return Panel(
+        "Survival", "time [h]", "share that lasts longer", (observed, *fits), x_log=True,
+        y_range=(0.0, 1.0),
+    )  # fmt: skip
 
 
 def _hazard(lifetimes: Lifetimes, judged: tuple[Fit, ...]) -> Panel:

@@ -153,15 +153,19 @@ def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
 
 def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
     """All strategies at the scenario's own values, then at those of the axes; all can start."""
-    own_values, others = dict[str, Any](), []
+    own_values, others, work = dict[str, Any](), [], prepare(loaded).work
     for where in points_of(axes) if axes else []:
         scenario = varied(loaded, where)
-        prepare(scenario)
+        if prepare(scenario).work != work:
+            values = ", ".join(f"{key}={value}" for key, value in where.items())
+            raise ParameterError(
+                f"--over {one_line(values)}: changes the jobs, their useful hours or the window: "
+                "options of a fleet are compared at the same work; write a scenario for each fleet"
+            )
         if scenario.scenario == loaded.scenario:
             own_values = where
         else:
             others.append((where, scenario))
-    prepare(loaded)
     own = [] if is_unpriced(loaded, axes) else [(own_values, loaded)]
     return [
         (where, strategy)

@@ -83,7 +83,7 @@ def _document(result: FleetResult) -> Document:
     prices = prices_in(result.path) if decision.spares else None
     return Document(
         title=f"What failures cost a fleet: {result.name}",
-        question=f"What should {result.n_jobs:,} jobs on one cluster do about failures?",
+        question=f"What should {count(result.n_jobs, 'job')} on one cluster do about failures?",
         answer=[_advice(result), *waits_decide(decision.spares, decision.n_nodes, prices, of)],
         table=_options(result),
         remarks=[*_cautions(result), *break_even_sentences(decision.break_evens)],

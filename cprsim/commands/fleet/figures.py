@@ -11,6 +11,7 @@ from cprsim.pages.chart import Chart, Panel, Series
 from cprsim.pages.draw_chart import chart_figure
 from cprsim.pages.save import Draw
 from cprsim.results.money import USEFUL
+from cprsim.results.words import count
 from cprsim.scenario.job import values_along
 
 OVERHEADS = {
@@ -52,7 +53,7 @@ def _bars(result: FleetResult) -> Chart:
     )
     return Chart(
         f"Overhead and cost of each option: {result.name}",
-        f"{result.n_jobs:,} jobs in {result.window_h:g} h; all options have the same failures.",
+        f"{count(result.n_jobs, 'job')} in {result.window_h:g} h; options share their failures.",
         (
             Panel("Overhead of the jobs", "option", OVERHEAD_LABEL, tuple(overheads)),
             Panel("Cost besides useful work", "option", unit, tuple(stacks)),

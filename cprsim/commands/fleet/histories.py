@@ -61,6 +61,12 @@ class PreparedFleet:
     population: Population
     kinds: tuple[Experiment, ...]  # of the population, ready to be simulated
 
+    @property
+    def work(self) -> object:
+        """Equal for fleets that do the same work: jobs and useful hours by kind, and the window."""
+        kinds = zip(self.population.kinds, self.kinds, strict=True)
+        return [(kind.n_jobs, job.useful_h) for kind, job in kinds], self.section.window_h
+
     def arrivals(self, history: int) -> pd.DataFrame:
         """The jobs of a history in order of arrival: `arrive_h`, `kind`, and its `nth` of those."""
         n_jobs = [kind.n_jobs for kind in self.population.kinds]

@@ -33,6 +33,7 @@ from cprsim.training.measuring.curve import FAILED_FRACTION, TYPICAL_INTERVAL, t
 from cprsim.training.measuring.fit import SeedMean
 from cprsim.training.measuring.runs import COUNTED_INTERVAL
 
+N_ON_LINE = 50  # of the figure: enough for a band
 PORTIONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)  # of the samples lost; the answer has the first
 EQUAL, OFTEN = ", equal bytes", ", small tables with every sub-save: more bytes"
 
@@ -276,5 +277,6 @@ def _chart(curve: StalenessCurve) -> Chart:
 
 
 def _line(response: Response) -> Series:
-    y, low, high = map(floats, _loss_at(response, response.pls))
-    return Series(response.strategy, floats(response.pls), y, low, high)
+    pls = np.union1d(response.pls, np.linspace(0.0, max(response.pls), N_ON_LINE))
+    y, low, high = map(floats, _loss_at(response, pls))
+    return Series(response.strategy, floats(pls), y, low, high)

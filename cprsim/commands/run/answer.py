@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
@@ -163,8 +164,19 @@ def _row(policy: Policy, result: Result, spreads: Spreads, bill: Billed | None) 
 
 def document_of_run(result: Result) -> Document:
     """Everything about one run. Raises ResultError for an unreadable file."""
-    sentences, pictures = answer(result), pictures_of_run(result)
-    is_whole, bills = result.replay is None, bills_in(result)
+    pictures, is_whole = pictures_of_run(result), result.replay is None
+    return replace(main_of_run(result), sections=[
+        Section("Why", [*([pictures["overhead"]] if is_whole else []), parts_table(result)]),
+        Section("What it costs in all", money_section(result)),
+        Section("How bad a run can get", _badness(result, pictures) if is_whole else []),
+        Section("One course of the job", [pictures["timeline"], *_course(result)]),
+        *origin(result.manifest, result.path, AS_RUN),
+    ])  # fmt: skip
+
+
+def main_of_run(result: Result) -> Document:
+    """Its question, answer, table and remarks."""
+    sentences, is_whole, bills = answer(result), result.replay is None, bills_in(result)
     prices = prices_in(result.path) if result.spares else None
     return Document(
         title=f"What failures cost: {result.name}",
@@ -183,13 +195,6 @@ def document_of_run(result: Result) -> Document:
             *(_replications_to_replay(result) if is_whole else []),
         ],
         turns_on=turns_on(result.assumption),
-        sections=[
-            Section("Why", [*([pictures["overhead"]] if is_whole else []), parts_table(result)]),
-            Section("What it costs in all", money_section(result)),
-            Section("How bad a run can get", _badness(result, pictures) if is_whole else []),
-            Section("One course of the job", [pictures["timeline"], *_course(result)]),
-            *origin(result.manifest, result.path, AS_RUN),
-        ],
     )
 
 
@@ -337,13 +342,7 @@ def pictures_of_run(result: Result) -> dict[str, Picture]:
     """Its figures by name; one replication alone has no means and no percentiles."""
     pictures = []
     if result.replay is None:
-        pictures.append(Picture(
-            "Overhead by strategy and cause",
-            "Stacked bars: mean overhead of each strategy in percent of useful time, by cause, "
-            "with the 95 % interval of the total. The table below has the numbers.",
-            lambda: overhead_figure(result),
-            "overhead",
-        ))  # fmt: skip
+        pictures.append(overhead_picture(result))
     by_strategy = dict(overhead_percentiles(result)) if result.replay is None else {}
     if by_strategy:
         pictures.append(Picture(
@@ -361,6 +360,17 @@ def pictures_of_run(result: Result) -> dict[str, Picture]:
         "timeline",
     ))  # fmt: skip
     return {picture.name: picture for picture in pictures}
+
+
+def overhead_picture(result: Result, *more: Any) -> Picture:
+    """Bars of the overhead; `more` as `overhead_figure` takes it."""
+    return Picture(
+        "Overhead by strategy and cause",
+        "Stacked bars: mean overhead of each strategy in percent of useful time, by cause, "
+        "with the 95 % interval of the total. The table below has the numbers.",
+        lambda: overhead_figure(result, *more),
+        "overhead",
+    )
 
 
 def drawings_of_run(result: Result) -> dict[str, Callable[[], Figure]]:

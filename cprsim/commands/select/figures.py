@@ -14,10 +14,8 @@ from cprsim.pages.chart import Band, Chart, Panel, Series, floats, merged
 from cprsim.pages.draw_chart import chart_figure
 from cprsim.results.words import count, hours
 
-ABOVE_FULL = 1.25  # times full recovery's overhead, where the axis ends
-AROUND = 0.35  # of the limit, on both sides: what the close-up shows
-TEN_THOUSANDTHS_BELOW = 0.01  # limits below it are shown in ten-thousandths
-BEYOND_LIMIT = 4.0  # times the limit, where the axis of the loss ends unless the choice is beyond
+BEYOND_LIMIT = 4.0  # times the limit, where the axis of the loss ends
+ROOM = 1.25  # by this factor axes extend beyond the points, and beyond full recovery
 BELOW_ONE = 0.5  # where a job without saves stands on the logarithmic axis of saves
 
 
@@ -32,16 +30,13 @@ def selection_figure(selection: Selection, name: str) -> Figure:
 
 
 def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
-    """A point per candidate, and the limit from close up."""
+    """A line per strategy with a point per candidate, and the limit."""
     limit, full = selection.limit, 100 * selection.full.overhead.mean
-    scale, unit = (1e4, " [10⁻⁴]") if limit.most < TEN_THOUSANDTHS_BELOW else (1.0, "")
-    most = scale * limit.most
     fronts = merged(
-        _points(strategy, [(scale * candidate.held, candidate) for candidate in front])
+        _points(strategy, [(candidate.held, candidate) for candidate in front])
         for strategy, front in selection.front.items()
         if any(candidate.policy.leaves_stale for candidate in front)
     )
-    chosen = _chosen(selection, scale * selection.chosen.held)
     best = (candidate for candidate in selection.best.values() if candidate)
     lossless = [candidate for candidate in best if not candidate.policy.leaves_stale]
     levels = {f"full recovery at its best ({selection.full.saving})": selection.full}
@@ -51,34 +46,30 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
         for label, level in levels.items()
         if not isnan(level.overhead.mean)
     ]
-    bands.append(Band(f"limit ({limit.most:g})", most, most, "x"))
-    furthest = 1.05 * max((float(x) for front in fronts for x in front.x), default=1.0)
-    words = f"{limit.words}, {100 * limit.confidence:g} % upper bound{unit}"
-    overview = Panel(
-        "", words, OVERHEAD_LABEL, (*fronts, chosen), tuple(bands),
-        x_range=(0.0, min(furthest, BEYOND_LIMIT * most) or furthest or 1.0),
-        y_range=(0.0, full * ABOVE_FULL) if full > 0 else None,
-    )  # fmt: skip
-    left, right = (1 - AROUND) * most, (1 + AROUND) * most
-    near = [
-        [y for x, y in zip(front.x, front.y, strict=True) if left <= float(x) <= right]
+    top = full * ROOM if full > 0 else inf
+    shown = [
+        (float(x), float(y))
         for front in fronts
+        for x, y in zip(front.x, front.y, strict=True)
+        if 0 < float(x) <= BEYOND_LIMIT * limit.most and 0 < y <= top
     ]
-    panels, heights_near = [overview], [y for heights in near for y in heights]
-    if sum(map(bool, near)) > 1:  # more than one strategy to compare
-        room = 0.12 * (max(heights_near) - min(heights_near)) + 1e-9
-        ends = max(0.0, min(heights_near) - room), max(heights_near) + room
-        panels.append(
-            replace(overview, title="Near the limit", x_range=(left, right), y_range=ends)
-        )
+    heights = [*(y for _, y in shown), *(band.low for band in bands if 0 < band.low <= top)]
+    left = min((x for x, _ in shown), default=0.0) / ROOM  # there stands what loses nothing
+    bands.append(Band(f"limit ({limit.most:g})", limit.most, limit.most, "x"))
+    panel = Panel(
+        "", f"{limit.words}, {100 * limit.confidence:g} % upper bound", OVERHEAD_LABEL,
+        (*fronts, _chosen(selection, max(left, selection.chosen.held))), tuple(bands),
+        x_range=(left, BEYOND_LIMIT * limit.most) if shown else None, x_log=bool(shown),
+        y_range=(min(heights) / ROOM, max(heights) * ROOM) if shown else None, y_log=bool(shown),
+    )  # fmt: skip
     title = f"Overhead over {limit.words}, by strategy and interval: {name}"
-    return Chart(title, f"{caption}; a point per interval", tuple(panels))
+    return Chart(title, f"{caption}; a point per interval", (panel,))
 
 
 def _over_saves(selection: Selection, name: str, caption: str) -> Chart:
     """Full recovery and every recovery system a line."""
     full = selection.full.overhead.mean
-    most = 2 * full * ABOVE_FULL if full > 0 else inf
+    most = 2 * full * ROOM if full > 0 else inf
     every = [_place(candidate) for front in selection.front.values() for candidate in front]
     lines = []
     for strategy in dict.fromkeys([*selection.front, *selection.best]):
@@ -89,11 +80,11 @@ def _over_saves(selection: Selection, name: str, caption: str) -> Chart:
                 for candidate in front
                 if candidate.overhead.mean <= most
             ]
-            lines.append(replace(_points(strategy, near), kind="line"))
+            lines.append(_points(strategy, near))
         elif single is not None:
             ends = [(x, single) for x in (BELOW_ONE, max(every, default=1.0))]
-            lines.append(replace(_points(f"{strategy} ({single.saving})", ends), kind="line"))
-    lines.append(replace(_chosen(selection, _place(selection.chosen)), kind="points"))
+            lines.append(_points(f"{strategy} ({single.saving})", ends))
+    lines.append(_chosen(selection, _place(selection.chosen)))
     panel = Panel("", "saves per job", OVERHEAD_LABEL, tuple(lines), x_log=True)
     caption += f"; at {BELOW_ONE:g}: without saves"
     return Chart(f"Overhead over the number of saves: {name}", caption, (panel,))
@@ -118,4 +109,4 @@ def _points(label: str, points: Sequence[tuple[float, PricedInterval]]) -> Serie
     ]
     ordered = sorted(finished, key=lambda point: point[0])
     x, y = floats(x for x, _ in ordered), floats(y for _, y in ordered)
-    return Series(label, x, y, kind="points")
+    return Series(label, x, y)

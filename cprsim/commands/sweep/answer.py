@@ -24,7 +24,7 @@ from cprsim.pages.document import (
 )
 from cprsim.pages.provenance import origin
 from cprsim.results.folder import read_manifest
-from cprsim.results.metrics import OVERHEAD, parts_among, records_of
+from cprsim.results.metrics import OVERHEAD, records_of
 from cprsim.results.words import count, hours, with_interval
 from cprsim.scenario.prices import ACCURACY, shown
 
@@ -32,7 +32,7 @@ MOST_POINTS_ON_TERMINAL = 30  # rows of points on a terminal; of more points the
 USEFUL_MONTH = "a month of 730.5 h of useful work"
 SWEEP_CAPTIONS = {
     "curves": "Overhead along the sweep",
-    "map": "Which strategy is the cheapest",
+    "map": "Least overhead or cost at each point",
     "tornado": "Overhead from lowest to highest along each input",
     "money": "Cost of a month along the sweep",
 }
@@ -50,7 +50,11 @@ def answer_of_sweep(result: SweepResult, **about: Any) -> Answer:
         "sweep",
         result.name,
         lambda: _document(result, points),
-        frames={"points": points, "strategies": strategies_frame(points)},
+        frames={
+            "points": points,
+            "strategies": strategies_frame(points),
+            **({"overhead": overhead_frame(result)} if result.mode == "grid" else {}),
+        },
         values={
             "mode": result.mode,
             "axes": columns,
@@ -79,10 +83,7 @@ def points_frame(result: SweepResult) -> pd.DataFrame:
     overhead = table[table["quantity"] == OVERHEAD].rename(columns={"n": "replications"})
     about = ["strategy", "save_interval_h", "interval_rule", "replications"]
     frames = [overhead[[*where, *about]]]
-    quantities = [str(quantity) for quantity in table["quantity"].unique()]
-    parts = parts_among(quantity for quantity in quantities if not quantity.startswith("cost_"))
-    for quantity in quantities:
-        name = f"{quantity}_fraction" if quantity in parts else quantity.replace(" ", "_")
+    for name, quantity in result.columns.items():
         ends = ["mean", "low", "high"][: 1 if " " in quantity else 3]  # parts of costs have none
         rows = table.loc[table["quantity"] == quantity, ends]
         frames.append(rows.set_axis(_ends(name)[: len(ends)], axis="columns"))
@@ -114,6 +115,13 @@ def strategies_frame(points: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def overhead_frame(result: SweepResult) -> pd.DataFrame:
+    """The overhead as a table: a row per point, such as a save interval, a column per strategy."""
+    places = [axis.column for axis in result.axes]
+    table = result.of(OVERHEAD).set_index([*places, "strategy"])["mean"].unstack(sort=False)
+    return table[list(result.strategies)].rename_axis(columns=None).reset_index()
+
+
 def _extremes(points: pd.DataFrame) -> dict[str, tuple[Row, Row]]:
     """The points at which the overhead of each strategy is lowest, and highest."""
     finished = points[points[OVERHEAD].notna()].groupby("strategy", sort=False)[OVERHEAD]
@@ -143,17 +151,22 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
             *result.accuracy,
         ],
         sections=[
-            Section(
-                "The sweep in pictures",
-                [
-                    Picture(SWEEP_CAPTIONS[name], f"{SWEEP_CAPTIONS[name]}: {axes}.", draw, name)
-                    for name, draw in sweep_figures(result).items()
-                ],
-            ),
+            Section("The sweep in pictures", _pictures(result)),
             Section("All points", tables[is_small:]),
             *origin(read_manifest(result.path), result.path, "with the values"),
         ],
     )
+
+
+def _pictures(result: SweepResult) -> list[Picture]:
+    """Its figures; the map can be drawn of one strategy, and of any quantity of it."""
+    axes = ", ".join(map(axis_words, result.axes))
+    of_map = {"strategy": result.strategies, "metric": [*result.columns]}
+    return [
+        Picture(caption, f"{caption}: {axes}.", draw, name, of_map if name == "map" else {})
+        for name, draw in sweep_figures(result).items()
+        for caption in [SWEEP_CAPTIONS[name]]
+    ]
 
 
 def _touches(result: SweepResult) -> Touches:

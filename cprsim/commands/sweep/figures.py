@@ -2,8 +2,8 @@
 
 - One axis: overhead along it; over a save interval with its minimum, Young's, Daly's and CPR's
   choice.
-- Two axes or more: a panel per strategy, with a curve for each value of the second axis; where
-  both are numbers, also a map of which strategy is the cheapest.
+- Two axes or more: a panel per strategy, with a curve for each value of the second axis; and a heat
+  map: of the cheapest strategy and its cost, or of any quantity of one strategy.
 - One at a time: a bar per axis from the lowest to the highest overhead along it.
 
 Each is drawn again for the cost of a month, where the sweep has prices. Axes beyond the second are
@@ -16,23 +16,24 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import matplotlib
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
-from matplotlib.colors import ListedColormap
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cprsim.commands.sweep.folder import COST_MONTH, AxisColumn, SweepResult
+from cprsim.errors import ParameterError
 from cprsim.files.units import HOURS_OF, unit_factor
 from cprsim.job.records import Floats
 from cprsim.pages.axes import (
-    INK,
     OVERHEAD_LABEL,
     line_of_many,
     log_scale,
     panels,
+    plain_number,
     style,
     title_figure,
     words_of_key,
@@ -47,7 +48,9 @@ RULES = {"young_h": "Young", "daly_h": "Daly", "cpr_h": "CPR"}
 MOST_PANELS, MOST_CURVES = 6, 12
 LOG_ROOM = 1.6  # factor by which a logarithmic axis extends below and above the values
 TOO_WIDE = 20.0  # the highest value over the lowest, from which an axis is logarithmic
+MOST_VALUES = 12, 20  # columns and rows of a map, up to which cells have their values, axes theirs
 VECTOR_CELLS = 2_000  # cells of a map, beyond which an SVG holds it as an image
+PALE = ListedColormap(matplotlib.colormaps["YlGnBu"](np.linspace(0.05, 0.6, 256)))  # below text
 
 
 class Height(NamedTuple):
@@ -74,9 +77,8 @@ def sweep_figures(result: SweepResult) -> dict[str, Draw]:
     for name, height in heights.items():
         chart = curves(result, height, *axes[:2]) if is_grid else tornado(result, height)
         figures[name] = partial(chart_figure, chart)
-    numeric = [axis for axis in axes if axis.numeric]
-    if is_grid and len(numeric) > 1 and len(result.strategies) > 1:
-        figures["map"] = partial(_map, result, *numeric[:2])
+    if is_grid and len(axes) > 1:
+        figures["map"] = partial(heat_map, result, axes[:2], height)
     return figures
 
 
@@ -86,16 +88,17 @@ def curves(
     """Every strategy along one axis; with a second one a panel each, and a curve per value."""
     rows, caption = rows_on(result, [along, *([] if second is None else [second])], height.quantity)
     by_strategy = {name: rows[rows["strategy"] == name] for name in result.strategies}
+    vary = [name for name, mine in by_strategy.items() if _varies(mine)]
     about = [caption]
     if second is None:
-        bands, outside = _rules(along, rows) if along.is_interval else ([], [])
+        depend = rows[rows["strategy"].isin(vary)]
+        bands, outside = _rules(along, depend) if along.is_interval else ([], [])
         panels = [_panel("", along, rows, by_strategy, height, bands)]
         about += outside
     else:
         values = list(dict.fromkeys(rows[second.column]))
         places = np.linspace(0, len(values) - 1, min(MOST_CURVES, len(values))).round()
         chosen = [values[int(place)] for place in places]
-        vary = [name for name, mine in by_strategy.items() if mine["mean"].nunique() > 1]
         panelled = (vary or list(by_strategy))[:MOST_PANELS]
         panels = []
         for name in panelled:
@@ -103,8 +106,8 @@ def curves(
             lines = {value_text(v, second): mine[mine[second.column] == v] for v in chosen}
             panels.append(_panel(name, along, rows, lines, height))
         left = [name for name in by_strategy if name not in panelled]
-        left += [f"{axis_words(second)} {value_text(v, second)}" for v in values if v not in chosen]
-        about = [f"a curve for each {axis_words(second)}", caption]
+        which = f"{len(chosen)} of {len(values)} values" if chosen != values else "each value"
+        about = [f"a curve for {which} of {axis_words(second)}", caption]
         about += [f"not shown: {', '.join(left)}"] if left else []
     title = f"{height.title} over {axis_words(along)}: {result.name}"
     return Chart(title, "; ".join(about), tuple(panels))
@@ -144,16 +147,17 @@ def _panel(
     """Lines with their intervals; points at which jobs do not finish leave a gap."""
     series = [_series(label, along, line, height) for label, line in lines.items()]
     series = series if title else list(merged(series))  # strategies that cost the same
-    if along.is_interval:
-        series.append(_lowest(lines.values(), along, height, flat=bool(title)))
-        series += [_young(lines.values(), along, height)] if title else []
+    depend = [line for line in lines.values() if _varies(line)]
+    if along.is_interval and depend:
+        series.append(_lowest(depend, along, height))
+        series += [_young(depend, along, height)] if title else []
     means, highs = (height.scale * rows[name].dropna().to_numpy() for name in ("mean", "high"))
     wide = height.from_zero and is_wide(means)
     y_range = None
-    if height.from_zero and len(means):  # a long interval leaves the axis: the values count
+    if len(means) and means.min() >= 0:  # a long interval leaves the axis: the values count
         top = max(1e-9, 1.08 * means.max(), min(1.02 * highs.max(initial=0), 2 * means.max()))
-        y_range = (means.min() / LOG_ROOM, LOG_ROOM * means.max()) if wide else (0.0, top)
-        y_range = y_range if means.min() >= 0 else None
+        bottom = 0.0 if height.from_zero else 0.95 * means.min()
+        y_range = (means.min() / LOG_ROOM, LOG_ROOM * means.max()) if wide else (bottom, top)
     return Panel(
         title, axis_label(along), height.label, tuple(series), tuple(bands),
         x_log=along.numeric and (along.logarithmic or is_wide(rows[along.column].to_numpy())),
@@ -167,12 +171,14 @@ def _series(label: str, along: AxisColumn, line: pd.DataFrame, height: Height) -
     return Series(label, x, mean, low, high, kind="line" if along.numeric else "points")
 
 
-def _lowest(
-    lines: Iterable[pd.DataFrame], along: AxisColumn, height: Height, *, flat: bool
-) -> Series:
-    """The minimum of each line; of a line without any other value where `flat`."""
-    varying = [line for line in lines if line["mean"].nunique() > (0 if flat else 1)]
-    best = [line.iloc[int(np.nanargmin(line["mean"].to_numpy()))] for line in varying]
+def _varies(line: pd.DataFrame) -> bool:
+    """Whether an axis changes it: all points meet the same failures."""
+    return bool(line["mean"].nunique() > 1)
+
+
+def _lowest(lines: Iterable[pd.DataFrame], along: AxisColumn, height: Height) -> Series:
+    """The minimum of each line."""
+    best = [line.iloc[int(np.nanargmin(line["mean"].to_numpy()))] for line in lines]
     x = floats(row[along.column] for row in best)
     return Series("lowest", x, floats(height.scale * row["mean"] for row in best), kind="paper")
 
@@ -211,43 +217,72 @@ def _rules(along: AxisColumn, rows: pd.DataFrame) -> tuple[list[Band], list[str]
 # ------------------------------------------------------------------------------ the map
 
 
-def _map(result: SweepResult, across: AxisColumn, up: AxisColumn) -> Figure:
-    """Which strategy is the cheapest, over two axes.
+def heat_map(
+    result: SweepResult, on: list[AxisColumn], cost: Height, strategy: str = "", metric: str = ""
+) -> Figure:
+    """The least cost at each point, coloured by whose it is; or a metric of one strategy.
 
-    Where two strategies are cheapest somewhere, a line joins the points where both cost the same.
+    Raises ParameterError for a metric of none of several strategies.
     """
-    rows, caption = rows_on(result, [across, up])
-    table = rows.pivot_table("mean", [up.column, across.column], "strategy", dropna=False)
-    means = table[[name for name in result.strategies if table[name].notna().any()]]
-    finishing = means.dropna(how="all")  # at other points no strategy finishes every job
-    best = finishing.idxmin(axis=1).reindex(means.index).unstack()
-    winners = [name for name in means if (best == name).any(axis=None)]
-    place = best.replace({name: number for number, name in enumerate(winners)})
-    x, y, z = (np.asarray(of, np.float64) for of in (place.columns, place.index, place))
-    looks = [line_of_many(number, len(winners)) for number in range(len(winners))]
+    one = strategy or (result.strategies[0] if len(result.strategies) == 1 else "")
+    if metric and not one:
+        raise ParameterError(f"metric: say of which strategy: {', '.join(result.strategies)}")
+    shown = _height_of(metric, result) if metric else cost
+    rows, caption = rows_on(result, on, shown.quantity)
+    at = rows.set_index([*(axis.column for axis in reversed(on)), "strategy"])["mean"]
+    means = shown.scale * at.unstack()[list(result.strategies)]
+    values = means[one] if one else means.min(axis=1)
+    grid = values.unstack()
+    cells: Any = {"edgecolors": "white", "lw": 0.6, "rasterized": grid.size > VECTOR_CELLS}
     with style():
         figure, (axes,) = panels(1, beside_in=1.6)
-        axes.pcolormesh(
-            x, y, z, cmap=ListedColormap([look.colour for look in looks]), alpha=0.6,
-            vmin=-0.5, vmax=len(winners) - 0.5, shading="nearest", rasterized=z.size > VECTOR_CELLS,
-        )  # fmt: skip
-        handles: list[Artist] = [
-            Patch(facecolor=look.colour, alpha=0.6, label=f"{name} is the cheapest")
-            for name, look in zip(winners, looks, strict=True)
-        ]
-        if len(winners) == 2 and min(z.shape) > 1:
-            gap = (means[winners[0]] - means[winners[1]]).unstack()
-            axes.contour(x, y, gap.to_numpy(np.float64), [0.0], colors=INK, linewidths=2.2)
-            handles.append(Line2D([], [], color=INK, lw=2.2, label="break-even"))
-        for direction, axis, values in (("x", across, x), ("y", up, y)):
-            if axis.logarithmic or is_wide(values):
-                log_scale(axes, direction)
-        if min(z.shape) > 1:
-            axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
-        axes.set(xlabel=axis_label(across), ylabel=axis_label(up))
-        figure.legend(handles=handles, loc="outside lower left", ncols=3)
-        title_figure(figure, f"The cheapest: {result.name}", caption)
+        if not one:
+            finishing = means.dropna(how="all")  # at other points no strategy finishes every job
+            best = finishing.idxmin(axis=1).reindex(means.index).unstack()
+            winners = [name for name in means if (best == name).any(axis=None)]
+            places = best.replace({name: n for n, name in enumerate(winners)}).to_numpy(np.float64)
+            colours = [line_of_many(n, len(winners)).colour for n in range(len(winners))]
+            axes.pcolormesh(places, cmap=ListedColormap(colours or ["w"]), alpha=0.5, **cells)
+            handles = [
+                Patch(facecolor=colour, alpha=0.5, label=f"{name} is the cheapest")
+                for name, colour in zip(winners, colours, strict=True)
+            ]
+            figure.legend(handles=handles, loc="outside lower left", ncols=3)
+            title, about = "The cheapest", f"; in each cell: its {shown.label}"
+        else:
+            norm = LogNorm() if is_wide(values.dropna().to_numpy()) else None
+            drawn = axes.pcolormesh(grid.to_numpy(np.float64), cmap=PALE, norm=norm, **cells)
+            scale = figure.colorbar(drawn, label=shown.label).ax
+            if norm is not None:
+                log_scale(scale, "y")
+            title, about = f"{shown.title} of {one}", "; blank: not all jobs finish"
+        _label_cells(axes, grid, on)
+        title_figure(figure, f"{title}: {result.name}", caption + about * bool(one or axes.texts))
     return figure
+
+
+def _label_cells(axes: Axes, grid: pd.DataFrame, on: list[AxisColumn]) -> None:
+    """Ticks at the values of the axes, and the values of the cells where there is room."""
+    for axis, values, drawn, most in zip(
+        on, (grid.columns, grid.index), (axes.xaxis, axes.yaxis), MOST_VALUES, strict=True
+    ):
+        some = slice(None, None, -(-len(values) // most))
+        labels = [value_text(value, axis) for value in values[some]]
+        drawn.set_ticks(np.arange(len(values))[some] + 0.5, labels)
+        drawn.set_label_text(axis_words(axis))
+    if all(n <= most for n, most in zip(reversed(grid.shape), MOST_VALUES, strict=True)):
+        for (y, x), value in np.ndenumerate(grid.to_numpy(float)):
+            if not np.isnan(value):
+                axes.text(x + 0.5, y + 0.5, plain_number(value), ha="center", va="center", size=8)
+
+
+def _height_of(column: str, result: SweepResult) -> Height:
+    """The quantity of a column of the frame of points."""
+    quantity, words = result.columns[column], column.replace("_", " ")
+    if quantity == OVERHEAD or column == f"{quantity}_fraction":
+        words = words.removesuffix(" fraction")
+        return Height(quantity, 100.0, f"{words}, % of useful time", words)
+    return Height(quantity, 1.0, words, words)
 
 
 # ------------------------------------------------------------------------------ axes

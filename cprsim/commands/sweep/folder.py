@@ -29,7 +29,7 @@ from cprsim.results.folder import (
     write_parquet,
     write_record,
 )
-from cprsim.results.metrics import OVERHEAD, records_of
+from cprsim.results.metrics import OVERHEAD, parts_among, records_of
 from cprsim.results.money import AUC_LOSS, JobPrices, at_overhead, prices_of, use_of
 from cprsim.results.rows import further_losses, why_unpriced
 from cprsim.results.run import warnings_of
@@ -94,6 +94,16 @@ class SweepResult:
         rows = self.table[self.table["on_failure"].isin([RELOAD, BY_RULES])]
         priced = set(rows.loc[rows["mean"].notna(), "quantity"])
         return tuple(loss for loss in (AUC_LOSS, *further_losses(priced)) if loss in priced)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The quantities by their columns in the frame of points."""
+        quantities = [str(quantity) for quantity in self.table["quantity"].unique()]
+        parts = parts_among(name for name in quantities if not name.startswith("cost_"))
+        return {
+            f"{name}_fraction" if name in parts else name.replace(" ", "_"): name
+            for name in quantities
+        }
 
     @property
     def cheapest(self) -> dict[str, Any] | None:

@@ -1,0 +1,68 @@
+"""``explore``: a page in the browser, on which the answer moves with the numbers of a scenario."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Ge, Le
+
+from cprsim.commands import command
+from cprsim.commands.options import (
+    CliOption,
+    Overrides,
+    Scenario,
+    ScenarioLike,
+    assignments,
+    source_of,
+)
+from cprsim.errors import ParameterError
+
+if TYPE_CHECKING:
+    from cprsim.pages.answer import Answer
+
+
+@command
+def explore(
+    scenario: ScenarioLike,
+    overrides: Overrides = (),
+    *,
+    port: Annotated[int, Ge(0), Le(65535), CliOption(metavar="N")] = 0,
+) -> Answer:
+    """Move the numbers of a scenario on a page, and see its answer move.
+
+    The page has a slider for each number, compares with today, the scenario as in its file, and
+    saves what is set as a scenario. Only this machine reaches it, at the address that is printed.
+
+    Parameters
+    ----------
+    scenario, overrides
+        See `cprsim.load`. The overrides are set at first; today is without them.
+    port : int, default 0
+        Of the page's address; 0: a free one.
+
+    Returns
+    -------
+    Answer
+        That of `cprsim.run` for what is set when the page's button ends it.
+
+    Raises
+    ------
+    CprsimError
+        The scenario is wrong, the port is in use, or Tornado is not installed.
+    """
+    try:
+        from cprsim.commands.explore.server import serve
+    except ImportError:
+        message = "Tornado is not installed: pip install 'cprsim[explore]'"
+        raise ParameterError(message) from None
+    from cprsim.commands.explore.page import Explored
+    from cprsim.scenario.reading import read_text
+
+    source, sets = source_of(scenario), assignments(overrides)
+    name = str(source.path)
+    if source.text is None:  # a file, which is read once: today stays what it is
+        name, source = str(scenario), replace(source, text=read_text(source.path))
+    explored = Explored(Scenario(source), name)
+    explored.loaded(sets)  # reports wrong input before all else
+    return serve(explored, sets, port)
