@@ -67,12 +67,12 @@ def answer_of_fit(
         "n_nodes": fitted.outages.n_nodes,
         "job_share": fitted.job_share,
         "n_failures": fitted.n_failures,
-        "n_instants": len(fitted.groups.sizes),
+        "n_instants": len(fitted.groups),
         "node_hours": node_hours(fitted.outages),
         "window_h": fitted.outages.window_h,
         "cause": fitted.cause,
-        "share_of_zero_gaps": fitted.groups.share_of_zero_gaps,
-        "group_sizes": fitted.groups.larger.tolist(),
+        "share_of_zero_gaps": fitted.share_of_zero_gaps,
+        "group_sizes": fitted.larger_groups.tolist(),
         "weekly_dispersion": fitted.weekly_dispersion,
         "worst_fraction": WORST_FRACTION,
         "share_of_worst": fitted.share_of_worst,
@@ -279,11 +279,11 @@ def _drawn(of: Fitted | FittedQuantity) -> Figure:
 
 
 def _correlation(fitted: Fitted) -> list[str]:
-    groups, course = fitted.groups, fitted.trend
+    course = fitted.trend
     p_value = NO_NUMBER if isnan(course.p_value) else f"{course.p_value:.2g}"
     lines = [
-        f"{count(len(groups.larger), 'group')} of nodes failed together, the largest of "
-        f"{max(groups.sizes)}: {groups.share_of_zero_gaps:.1%} of the gaps are zero.",
+        f"{count(len(fitted.larger_groups), 'group')} of nodes failed together, the largest of "
+        f"{max(fitted.groups)}: {fitted.share_of_zero_gaps:.1%} of the gaps are zero.",
         *(
             []
             if isnan(fitted.share_of_worst)

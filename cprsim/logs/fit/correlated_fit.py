@@ -16,7 +16,7 @@ from cprsim.job.distributions import Weibull
 from cprsim.job.records import Bools, Floats, Ints
 from cprsim.logs.fit.families import WEIBULL, log_mean, nearer
 from cprsim.logs.fit.goodness import MOST_FITTED
-from cprsim.logs.fit.lifetimes import FirstUptime, Lifetimes, uptimes
+from cprsim.logs.fit.lifetimes import Lifetimes, uptimes
 from cprsim.logs.fit.likelihood import (
     Fit,
     Likelihood,
@@ -169,7 +169,7 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
     """
     failures = outages.where(outages.in_window)
     single, sizes = _beginning_alone(failures)
-    singles = uptimes(failures.where(single), FirstUptime.NEW)
+    singles = uptimes(failures.where(single))
     if singles.n_observed < 3:
         raise ParameterError(
             f"only {singles.n_observed} nodes failed alone; three are needed to fit their clocks"
