@@ -31,14 +31,7 @@ from cprsim.logs.names import one_node_each, spellings
 from cprsim.logs.node_file import dates_of, node_columns
 from cprsim.logs.reading import no_row_where
 from cprsim.logs.spec import NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
-from cprsim.logs.states import (
-    BEGIN,
-    END,
-    NEITHER,
-    NO_STATE,
-    outages_of_states,
-    watch,
-)
+from cprsim.logs.states import BEGIN, END, NEITHER, NO_STATE, outages_of_states, watch
 from cprsim.logs.times import Times, read_lengths, read_times, resolution_h
 
 NO_END = UNKNOWN_WORDS - {""} | {

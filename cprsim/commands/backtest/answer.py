@@ -8,13 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.commands.backtest.replaying import (
-    Advice,
-    Backtest,
-    Replayed,
-    bills,
-    money_draws,
-)
+from cprsim.commands.backtest.replaying import Advice, Backtest, Replayed, bills, money_draws
 from cprsim.commands.ledger.answer import cells
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.logs.jobs.facts import crash_loops

@@ -17,13 +17,7 @@ from cprsim.job.records import Bools, Floats, Ints
 from cprsim.logs.fit.families import WEIBULL, log_mean, nearer
 from cprsim.logs.fit.goodness import MOST_FITTED
 from cprsim.logs.fit.lifetimes import Lifetimes, uptimes
-from cprsim.logs.fit.likelihood import (
-    Fit,
-    Likelihood,
-    NotConvergedError,
-    Scale,
-    share,
-)
+from cprsim.logs.fit.likelihood import Fit, Likelihood, NotConvergedError, Scale, share
 from cprsim.logs.fit.observation import begins_instant, group_sizes
 
 QUICK_UPTIMES = 5_000  # up-times that are quick to fit

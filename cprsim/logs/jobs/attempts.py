@@ -12,12 +12,7 @@ import pandas as pd
 
 from cprsim.job.records import Floats
 from cprsim.logs.jobs.causes import DONE, word_of
-from cprsim.logs.reading import (
-    csv_pieces,
-    named_columns,
-    no_row_where,
-    separator_of,
-)  # fmt: skip
+from cprsim.logs.reading import csv_pieces, named_columns, no_row_where, separator_of
 from cprsim.logs.times import read_times
 
 NEEDED_OF_ATTEMPTS = {"start", "end", "last_step"}
