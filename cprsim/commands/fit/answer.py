@@ -18,7 +18,6 @@ from cprsim.errors import ParameterError, one_line
 from cprsim.job.records import NO_NUMBER
 from cprsim.logs.fit.causes import RESTART_H, SAVE_H
 from cprsim.logs.fit.fragments import Fragment, job_fragment, unit_of
-from cprsim.logs.fit.goodness import FittedQuantity
 from cprsim.logs.fit.observation import WORST_FRACTION, node_hours
 from cprsim.logs.fit.report import Fitted, frames_of, sentences
 from cprsim.pages.answer import Answer
@@ -37,8 +36,6 @@ from cprsim.pages.document import (
 from cprsim.results.words import count, suited
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from cprsim.logs.fit.cost_fit import CostFit
 
 MONTH_H = 720.0  # of 30 days
@@ -235,9 +232,10 @@ def _of_failures(
     dots = "Each failure as a dot over time, a row for each node."
     curves = "Survival with the fitted families, hazard over age, and quantiles."
     pictures = [
-        Picture("Failures over time", dots, partial(_drawn, fitted), "failures"),
-        *(Picture(TITLES[subject.name], curves, partial(_drawn, subject), subject.name)
-          for subject in fitted.subjects if subject.ranking is not None),
+        Picture("Failures over time", dots, partial(nodes_figure, fitted), "failures"),
+        *(Picture(title, curves, partial(subject_figure, subject, title), subject.name)
+          for subject, title in zip(fitted.subjects, TITLES.values(), strict=True)
+          if subject.ranking is not None),
     ]  # fmt: skip
     answer = [*filter(None, [fitted.much_left_out]), *answer]
     return Document(
@@ -271,11 +269,6 @@ def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str
             Section("What fits", _what_fits(frames)),
         ],
     )
-
-
-def _drawn(of: Fitted | FittedQuantity) -> Figure:
-
-    return nodes_figure(of) if isinstance(of, Fitted) else subject_figure(of, TITLES[of.name])
 
 
 def _correlation(fitted: Fitted) -> list[str]:

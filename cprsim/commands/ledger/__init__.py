@@ -16,7 +16,6 @@ from cprsim.logs.jobs.slurm_jobs import read_attempts, tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from cprsim.logs.jobs.reading import Events
     from cprsim.pages.answer import Answer

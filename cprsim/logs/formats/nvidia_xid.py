@@ -68,7 +68,7 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
         why = "that lose no node" if kind in LOSES_NONE else "that the catalogue has not"
         counted["dropped", f"Xid(s) {kind} left out, of those {why}"] = int(n)
     if not loses.any():
-        xids = [words for _, words in counted if words.startswith("Xid")]
+        xids = [words for kind, words in counted if kind == "dropped"]
         summary = ", ".join(xids) or "no Xid at all"
         raise trace_error(log, None, f"holds no Xid that loses a node ({summary})")
     text, code = text[loses], code[loses]

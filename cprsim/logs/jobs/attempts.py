@@ -79,6 +79,8 @@ def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.D
     table = pd.concat(csv_pieces(path))
     columns = (*TEXTS, "start", "end", *STEPS, "step_seconds")
     rows = named_columns(table.drop_duplicates(), {}, path, columns, OPTIONAL)
+    rows = rows.reindex(columns=list(columns)).astype(object).fillna("")
+    rows = rows.apply(lambda cells: cells.str.strip())
     notes[NOTE] = None
     if others := [str(name) for name in table if str(name).strip() not in columns]:
         notes[f"column(s) of {path.name} that were not read: {', '.join(others)}"] = None
@@ -98,9 +100,8 @@ def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.D
         {"start_h": start.hours, "end_h": end.hours}
         | {name: _steps(rows, name, path) for name in STEPS}
         | {"step_seconds": _steps(rows, "step_seconds", path, above=0.0)}
-        | {name: _texts(rows, name) for name in TEXTS},
-        index=rows.index,
-    )
+    ).set_index(rows.index)
+    read[[*TEXTS]] = rows[[*TEXTS]]
     read["first_step"] = read["first_step"].fillna(read["resumed_step"])
     for name in ("first_step", "resumed_step", "last_saved_step"):
         bad = (read[name] > read["last_step"]).to_numpy()
@@ -114,23 +115,14 @@ def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.D
     back = (read["first_step"].isna() & (read["last_step"] < saved)).to_numpy()
     message = "{value} lies before the last_saved_step of the attempt before: give first_step"
     no_row_where(back, in_order, path, "last_step", message)
-    order = {job: place for place, job in enumerate(dict.fromkeys(_texts(rows, "job")))}
+    order = {job: place for place, job in enumerate(dict.fromkeys(rows["job"]))}
     return read.sort_values("job", key=lambda jobs: jobs.map(order), kind="stable")
 
 
 def _steps(rows: pd.DataFrame, name: str, path: Path, above: float = -1e-300) -> Floats:
     """A column of numbers, NaN where it is empty or absent."""
-    if name not in rows:
-        return np.full(len(rows), np.nan)
-    text = rows[name].fillna("").str.strip()
-    numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64)
-    bad = (text != "").to_numpy(dtype=bool) & ~(np.isfinite(numbers) & (numbers > above))
+    numbers = pd.to_numeric(rows[name], errors="coerce").to_numpy(dtype=np.float64)
+    bad = (rows[name] != "").to_numpy(dtype=bool) & ~(np.isfinite(numbers) & (numbers > above))
     right = "above 0" if above == 0 else "from 0 on"
     no_row_where(bad, rows, path, name, "{value} is no number " + right)
     return numbers
-
-
-def _texts(rows: pd.DataFrame, name: str) -> list[str]:
-    if name not in rows:
-        return [""] * len(rows)
-    return [str(text).strip() for text in rows[name].fillna("")]

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -174,13 +174,9 @@ def _tables(
 
 
 def _of_rows(events: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:
-    rows = []
-    for event in events:
-        rows.append(event)
-        if len(rows) == EVENTS_AT_ONCE:
-            yield pa.Table.from_pylist(rows, SCHEMA)
-            rows = []
-    yield pa.Table.from_pylist(rows, SCHEMA)
+    events = iter(events)
+    while rows := list(islice(events, EVENTS_AT_ONCE)):
+        yield pa.Table.from_pylist(rows, SCHEMA)
 
 
 # ------------------------------------------------------------------------------------- JSON lines
