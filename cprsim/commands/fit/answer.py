@@ -274,17 +274,13 @@ def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str
 def _correlation(fitted: Fitted) -> list[str]:
     course = fitted.trend
     p_value = NO_NUMBER if isnan(course.p_value) else f"{course.p_value:.2g}"
+    share, worst = fitted.share_of_worst, list[str]()
+    if not isnan(share):
+        worst = [f"The worst {WORST_FRACTION:.0%} of the nodes have {share:.1%} of the failures."]
     lines = [
         f"{count(len(fitted.larger_groups), 'group')} of nodes failed together, the largest of "
         f"{max(fitted.groups)}: {fitted.share_of_zero_gaps:.1%} of the gaps are zero.",
-        *(
-            []
-            if isnan(fitted.share_of_worst)
-            else [
-                f"The worst {WORST_FRACTION:.0%} of the nodes have {fitted.share_of_worst:.1%} of "
-                "the failures."
-            ]
-        ),
+        *worst,
         f"The halves of the log have {course.first_half} and {course.second_half} failures; p of "
         f"no trend: {p_value}.",
     ]

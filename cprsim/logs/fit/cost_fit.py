@@ -196,12 +196,11 @@ def _drift_h(duration_h: Floats, resolution_h: float) -> tuple[float, ...]:
 
 def _simulable(ranking: Ranking | None) -> list[Fit]:
     """The families that a scenario takes, the best first."""
-    judged = ranking.judged if ranking else ()
-    shapes = [fit.by_name["shape"].mean if "shape" in fit.by_name else inf for fit in judged]
     return [
         fit
-        for fit, shape in zip(judged, shapes, strict=True)
-        if shape >= SMALLEST_SHAPE and fit.distribution.squared_cv <= MOST_SQUARED_CV
+        for fit in (ranking.judged if ranking else ())
+        if getattr(fit.distribution, "shape", inf) >= SMALLEST_SHAPE
+        and fit.distribution.squared_cv <= MOST_SQUARED_CV
     ]
 
 
