@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cprsim.failures.outages import Note
 from cprsim.job.records import Floats
 from cprsim.logs.jobs.causes import DONE, word_of
 from cprsim.logs.reading import csv_pieces, named_columns, no_row_where, separator_of
@@ -21,10 +22,12 @@ STEPS = ("first_step", "resumed_step", "last_step", "last_saved_step")
 OPTIONAL = {"first_step", "resumed_step", "last_saved_step", "step_seconds", *TEXTS}
 NS_PER_H = 3600 * 10**9
 LAST_H = 2**62 / NS_PER_H
-NOTE = (
+NOTE = Note(
+    "assumed",
+    None,
     "a table of attempts has no saves, loads and detections: their hours within an attempt count "
     "as work (unless the column step_seconds gives the time of a step), and hours between attempts "
-    "as rescheduling"
+    "as rescheduling",
 )
 
 
@@ -34,7 +37,7 @@ def is_header(line: str) -> bool:
 
 
 def attempt_events(
-    path: Path, time_unit: str | None, notes: dict[str, None]
+    path: Path, time_unit: str | None, notes: list[Note]
 ) -> Iterator[dict[str, Any]]:
     """The events that a table of attempts amounts to. Raises TraceError, with file and line."""
     read = _attempts(path, time_unit, notes)
@@ -74,18 +77,19 @@ def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str
         yield {**(at if finished else instant), "event": "job.end", "outcome": outcome}
 
 
-def _attempts(path: Path, time_unit: str | None, notes: dict[str, None]) -> pd.DataFrame:
+def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFrame:
     """Attempts in order of time, checked."""
     table = pd.concat(csv_pieces(path))
     columns = (*TEXTS, "start", "end", *STEPS, "step_seconds")
     rows = named_columns(table.drop_duplicates(), {}, path, columns, OPTIONAL)
     rows = rows.reindex(columns=list(columns)).astype(object).fillna("")
     rows = rows.apply(lambda cells: cells.str.strip())
-    notes[NOTE] = None
+    notes.append(NOTE)
     if others := [str(name) for name in table if str(name).strip() not in columns]:
-        notes[f"column(s) of {path.name} that were not read: {', '.join(others)}"] = None
+        words = f"column(s) of {path.name} that were not read: {', '.join(others)}"
+        notes.append(Note("dropped", None, words))
     if n_twice := len(table) - len(rows):
-        notes[f"{n_twice} row(s) of {path.name} said twice, counted once"] = None
+        notes.append(Note("merged", n_twice, f"row(s) of {path.name} said twice, counted once"))
     start = read_times(rows["start"], time_unit, path)
     end = read_times(rows["end"], time_unit, path, start)
     no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
