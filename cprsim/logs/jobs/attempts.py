@@ -46,16 +46,14 @@ def attempt_events(
         saved, n = nan if tells else 0.0, len(mine)
         rows: Any = mine.itertuples()
         for attempt, row in enumerate(rows):
-            about = {"attempt": attempt, **({"job": job} if job else {})}
+            about = {"attempt": attempt, "job": job or None}
             first = {"time_unix_nano": round(row.start_h * NS_PER_H), **about}
             began = row.first_step if isfinite(row.first_step) else saved
-            at = {"step": began} if isfinite(began) else {}
-            if at:
-                yield {**first, **at, "event": "rollback"}
-            pace = {"step_seconds": row.step_seconds} if isfinite(row.step_seconds) else {}
-            yield {**first, "event": "job.start", **pace}
-            if not pace:
-                yield {**first, **at, "event": "train.resume"}
+            if isfinite(began):
+                yield {**first, "event": "rollback", "step": began}
+            yield {**first, "event": "job.start", "step_seconds": row.step_seconds}
+            if not isfinite(row.step_seconds):
+                yield {**first, "event": "train.resume", "step": began}
             if isfinite(row.end_h):
                 yield from _end(about, row, is_last=attempt == n - 1)
             saved = row.last_saved_step
@@ -63,12 +61,12 @@ def attempt_events(
 
 def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str, Any]]:
     instant = {"time_unix_nano": round(row.end_h * NS_PER_H), **about}
-    at = {**instant, **({"step": row.last_step} if isfinite(row.last_step) else {})}
+    at = {**instant, "step": row.last_step}
     finished = is_last and word_of(row.cause) in DONE
-    if "step" in at:
+    if isfinite(row.last_step):
         yield {**at, "event": "progress"}
     if not finished:
-        yield {**at, "event": "failure", "node": row.node or None, "cause": row.cause or None}
+        yield {**at, "event": "failure", "node": row.node, "cause": row.cause}
         yield {**instant, "event": "failure.detected"}
         if is_last and isfinite(row.last_saved_step):
             yield {**instant, "event": "rollback", "step": row.last_saved_step}

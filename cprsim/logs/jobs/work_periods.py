@@ -113,17 +113,17 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
     off_s = took_s - step_s * steps
     spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
     saves = [save for run in course.runs for save in run.saves]
-    lacks_an_end = [
+    lacks_an_end = any(
         save.is_half or (save.open and save is not run.saves[-1])  # the last may have had none
         for run in course.runs
         for save in run.saves
-    ]
+    )
     known_s = stalls_s(course)
     delays_s = idle_s - step_s * idle_steps
     delays_s = delays_s[delays_s > max(CLEAR * spread_s, LOG_ROUNDING)]
     usual_s = known_s if len(known_s) else delays_s
     tells_saves = any(isfinite(save.step) for save in saves)
-    tells_all = tells_saves and not any(lacks_an_end) and isfinite(step_s)
+    tells_all = tells_saves and not lacks_an_end and isfinite(step_s)
     return JobPace(
         step_s,
         spread_s,
@@ -131,7 +131,7 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
         _every(saves),
         is_said,
         tells_saves,
-        len(delays_s) > 0 or any(lacks_an_end),
+        len(delays_s) > 0 or lacks_an_end,
         idle_steps * step_s if tells_all else idle_s,
     )
 
