@@ -82,9 +82,7 @@ class _Table:
         if table.empty:
             return pd.DataFrame()
         node, start = self._cells(table, "node").str.strip(), self._cells(table, "start")
-        no_row_where(
-            (node.fillna("") == "").to_numpy(), node, path, "node", "the row names no node"
-        )
+        no_row_where(node.fillna("") == "", node, path, "node", "the row names no node")
         times = self._instants(start)
         no_row_where(np.isnan(times.hours), node, path, "start", "the outage has no start")
         if times.dated:

@@ -317,8 +317,8 @@ def read_transfers(
     key, other = ("duration", "end") if "duration" in columns else ("end", "duration")
     rows = named_columns(table.drop_duplicates(), columns, path, COST_COLUMNS, {"bytes", other})
     kind = rows["kind"].fillna("").str.strip().str.lower()
-    unknown = ~kind.isin(COST_KINDS).to_numpy(dtype=bool)
-    no_row_where(unknown, rows, path, "kind", "{value} is none of " + ", ".join(COST_KINDS))
+    right = ", ".join(COST_KINDS)
+    no_row_where(~kind.isin(COST_KINDS), rows, path, "kind", "{value} is none of " + right)
     start = read_times(rows["start"], time_unit, path)
     if key == "end":
         took_h = read_times(rows["end"], time_unit, path, start).hours - start.hours

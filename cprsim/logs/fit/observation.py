@@ -35,9 +35,9 @@ AGES = {  # without dates of the nodes, and with
         "nodes count as new when the log begins",
         "nodes count as new when they were installed",
     ),
-    "unknown": tuple(
-        f"unknown when {begins}: first up-times are left out"
-        for begins in ("the log begins", "they entered")
+    "unknown": (
+        "unknown when the log begins: first up-times are left out",
+        "unknown when they entered: first up-times are left out",
     ),
 }
 WHY_INFERRED = {

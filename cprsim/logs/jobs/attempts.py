@@ -106,15 +106,15 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     read[[*TEXTS]] = rows[[*TEXTS]]
     read["first_step"] = read["first_step"].fillna(read["resumed_step"])
     for name in ("first_step", "resumed_step", "last_saved_step"):
-        bad = (read[name] > read["last_step"]).to_numpy()
-        no_row_where(bad, rows, path, name, "{value} lies beyond the row's last_step")
+        is_beyond = read[name] > read["last_step"]
+        no_row_where(is_beyond, rows, path, name, "{value} lies beyond the row's last_step")
     read = read.assign(place=np.arange(len(read))).sort_values("start_h", kind="stable")
     ended_h = read.groupby("job")["end_h"].transform(lambda ends: ends.cummax().shift())
     message = "{value} lies before the end of another attempt of the job that began before"
     in_order = rows.iloc[read["place"]]
-    no_row_where((read["start_h"] < ended_h).to_numpy(), in_order, path, "start", message)
+    no_row_where(read["start_h"] < ended_h, in_order, path, "start", message)
     saved = read.groupby("job")["last_saved_step"].shift()
-    back = (read["first_step"].isna() & (read["last_step"] < saved)).to_numpy()
+    back = read["first_step"].isna() & (read["last_step"] < saved)
     message = "{value} lies before the last_saved_step of the attempt before: give first_step"
     no_row_where(back, in_order, path, "last_step", message)
     order = {job: place for place, job in enumerate(dict.fromkeys(rows["job"]))}
