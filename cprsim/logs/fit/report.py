@@ -257,8 +257,7 @@ class Fitted:
 
 def fit_failures(
     outages: Outages, origin: str = "the log", *, n_job_nodes: int | None = None,
-    age: Age | None = None, n_bootstrap: int = 199,
-    cause: str | None = None,
+    age: Age | None = None, n_bootstrap: int = 199, cause: str | None = None,
 ) -> Fitted:  # fmt: skip
     """Fit everything that can be fitted to a log.
 
