@@ -168,12 +168,9 @@ def _tables(
     elif re.match(r"[^{\n]*\bjobid", head, re.IGNORECASE):
         raise trace_error(path, None, slurm_jobs.NO_EVENTS)
     else:
-        raise trace_error(
-            path,
-            None,
-            "is no log that can be read: no events of docs/events.md, no output of torchrun, and "
-            "no CSV of attempts with the columns start, end and last_step",
-        )
+        what = "no events of docs/events.md, no output of torchrun, and no CSV of attempts"
+        message = f"is no log that can be read: {what} with the columns start, end and last_step"
+        raise trace_error(path, None, message)
 
 
 def _of_rows(events: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:
