@@ -155,10 +155,8 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     n_read = len(rows) + n_rows(notes_of(log.counted)) if log.n_read is None else log.n_read
     if rows.empty:
         raise trace_error(path, None, "holds no failure of a node")
-    backwards = (rows["end"] < rows["start"]).to_numpy(dtype=bool)
-    no_row_where(
-        backwards, rows["node"], path, "end", "the outage of {value} ends before it begins"
-    )
+    complaint = "the outage of {value} ends before it begins"
+    no_row_where(rows["end"] < rows["start"], rows["node"], path, "end", complaint)
     (from_h, to_h), facts = _window(path, log, spec)
     if log.times.since_1970:
         _require_past(path, rows, to_h if spec.ends[1] is not None else -np.inf)

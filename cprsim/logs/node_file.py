@@ -47,9 +47,8 @@ def dates_of(
 ) -> pd.DataFrame:
     """Dates of nodes as text, as hours of the log's clock."""
     names = rows["node"].fillna("").str.strip()
-    no_row_where((names == "").to_numpy(dtype=bool), rows, path, "node", "the row names no node")
-    twice = names.duplicated().to_numpy(dtype=bool)
-    no_row_where(twice, rows, path, "node", twice_is)
+    no_row_where(names == "", rows, path, "node", "the row names no node")
+    no_row_where(names.duplicated(), rows, path, "node", twice_is)
     hours = {name: _hours(rows, name, path, times, spec) for name in NODE_COLUMNS}
     installed, entry, leaves = hours.values()
     backwards = entry < installed

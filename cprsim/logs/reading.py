@@ -176,16 +176,18 @@ def _hint(name: str, header: list[str]) -> str:
 
 
 def no_row_where(
-    bad: Bools, rows: pd.DataFrame | pd.Series[str], path: PathLike[str], key: str, complaint: str
-) -> None:
+    is_bad: Bools | pd.Series[bool], rows: pd.DataFrame | pd.Series[str], path: PathLike[str],
+    key: str, complaint: str,
+) -> None:  # fmt: skip
     """Raise TraceError at the first row that is bad."""
-    if not bad.any():
+    bad = np.flatnonzero(np.asarray(is_bad, dtype=bool))
+    if not len(bad):
         return
-    first = int(np.flatnonzero(bad)[0])
+    first = int(bad[0])
     cells = rows[key] if isinstance(rows, pd.DataFrame) else rows
     cell = cells.iloc[first]
     value: Any = "" if pd.isna(cell) else cell
-    more = f" (and {int(bad.sum()) - 1} more such rows)" if bad.sum() > 1 else ""
+    more = f" (and {len(bad) - 1} more such rows)" if len(bad) > 1 else ""
     line = int(rows.index[first]) + FIRST_ROW
     message = complaint.replace("{value}", f"'{one_line(str(value))}'") + more
     raise trace_error(path, line if line > 0 else None, message, key)

@@ -61,7 +61,7 @@ def local_hours(
     """Time stamps as hours since 1970, NaN for ``Unknown``; raises TraceError with the line."""
     none = cells.str.lower().isin(NO_TIME)
     if required:
-        no_row_where(none.to_numpy(), cells, log, str(cells.name), "{value} is no instant")
+        no_row_where(none, cells, log, str(cells.name), "{value} is no instant")
     if none.all():
         return pd.Series(float("nan"), cells.index)
     return pd.Series(read_times(cells.mask(none, ""), None, log, tz=spec.tz).hours, cells.index)

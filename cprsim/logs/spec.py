@@ -158,10 +158,8 @@ class LogSpec:
             return None
         path = Path(str(self.nodes))
         if not path.is_file():
-            text = one_line(str(path))
-            raise ParameterError(
-                f"--nodes: {text!r} is neither a whole number nor a file, nor {DATES!r}"
-            )
+            neither = f"is neither a whole number nor a file, nor {DATES!r}"
+            raise ParameterError(f"--nodes: {one_line(str(path))!r} {neither}")
         return path
 
     def hours(self, option: str) -> float | None:

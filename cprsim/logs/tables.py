@@ -31,14 +31,7 @@ from cprsim.logs.names import one_node_each, spellings
 from cprsim.logs.node_file import dates_of, node_columns
 from cprsim.logs.reading import no_row_where
 from cprsim.logs.spec import NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
-from cprsim.logs.states import (
-    BEGIN,
-    END,
-    NEITHER,
-    NO_STATE,
-    outages_of_states,
-    watch,
-)
+from cprsim.logs.states import BEGIN, END, NEITHER, NO_STATE, outages_of_states, watch
 from cprsim.logs.times import Times, read_lengths, read_times, resolution_h
 
 NO_END = UNKNOWN_WORDS - {""} | {
@@ -89,9 +82,7 @@ class _Table:
         if table.empty:
             return pd.DataFrame()
         node, start = self._cells(table, "node").str.strip(), self._cells(table, "start")
-        no_row_where(
-            (node.fillna("") == "").to_numpy(), node, path, "node", "the row names no node"
-        )
+        no_row_where(node.fillna("") == "", node, path, "node", "the row names no node")
         times = self._instants(start)
         no_row_where(np.isnan(times.hours), node, path, "start", "the outage has no start")
         if times.dated:

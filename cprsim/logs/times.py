@@ -128,14 +128,9 @@ def require_decimals(text: pd.Series[str], path: PathLike[str]) -> None:
 
 def epoch_unit(numbers: Floats) -> str | None:
     """Return the unit in which all numbers (n,) lie between 1995 and 2040, or None."""
-    for unit, per_s in EPOCH.items():
-        if (
-            len(numbers)
-            and EARLIEST_S * per_s <= numbers.min()
-            and numbers.max() <= LATEST_S * per_s
-        ):
-            return unit
-    return None
+    low, high = numbers.min(initial=np.inf), numbers.max(initial=-np.inf)
+    within = (u for u, n in EPOCH.items() if EARLIEST_S * n <= low <= high <= LATEST_S * n)
+    return next(within, None)
 
 
 def _unit(
@@ -145,8 +140,8 @@ def _unit(
     if time_unit is None and looks_like is not None:
         return looks_like
     if time_unit not in HOURS:
-        message = f"the times are numbers: say in which unit ({', '.join(HOURS)})"
-        message += "" if time_unit is None else f", not {time_unit!r}"
+        not_this = "" if time_unit is None else f", not {time_unit!r}"
+        message = f"the times are numbers: say in which unit ({', '.join(HOURS)}){not_this}"
         raise trace_error(path, FIRST_ROW, message, "time_unit")
     is_of_spreadsheet = (numbers > DAYS_1995).all() and (numbers < DAYS_2040).all()
     if time_unit != "d" and is_of_spreadsheet and len(numbers):

@@ -14,7 +14,7 @@ from cprsim.logs.fit.causes import by_cause, fragment_of_all, overhead
 from cprsim.logs.fit.correlated_fit import fit_correlated
 from cprsim.logs.fit.families import WEIBULL, fit
 from cprsim.logs.fit.goodness import rank
-from cprsim.logs.fit.lifetimes import FirstUptime, gaps, repair_times, uptimes
+from cprsim.logs.fit.lifetimes import gaps, repair_times, uptimes
 from cprsim.logs.fit.report import fit_failures
 from cprsim.results.pipeline import failures_of
 from tests.fitting.logs import assembled, outages
@@ -61,7 +61,7 @@ def test_gaps_repairs_and_groups_are_of_the_cause_alone() -> None:
     assert gaps(log).duration_h.tolist() == [40.0]
     assert gaps(log).n_zero == 1
     assert sorted(repair_times(log).duration_h.tolist()) == [2.0, 5.0, 6.0]
-    lives = uptimes(log, FirstUptime.NEW)
+    lives = uptimes(log)
     rows = zip(
         lives.unit, lives.duration_h, lives.observed, lives.competed, lives.limit_h, strict=True
     )

@@ -21,7 +21,7 @@ from cprsim.logs.fit.families import (
     fit,
 )
 from cprsim.logs.fit.goodness import P_OF_REJECTED_FIT, distances, rank, resampled, survival_curve
-from cprsim.logs.fit.lifetimes import FirstUptime, lifetimes_of, uptimes
+from cprsim.logs.fit.lifetimes import lifetimes_of, uptimes
 from cprsim.logs.fit.likelihood import NotConvergedError
 from tests.fitting.logs import outages
 
@@ -152,7 +152,7 @@ def test_uptimes_by_hand() -> None:
         (1, 57.0, True, 97.0),
         (2, 100.0, False, 100.0),
     ]
-    known = uptimes(log, FirstUptime.UNKNOWN)
+    known = uptimes(log, "unknown")
     assert sorted(zip(known.unit, known.duration_h, strict=True)) == [(0, 80.0), (1, 57.0)]
 
 

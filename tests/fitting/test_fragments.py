@@ -16,6 +16,7 @@ from cprsim.failures.replay import Replay
 from cprsim.job.distributions import Exponential, Gamma, LogNormal, PiecewiseHazard, Weibull
 from cprsim.job.records import Cluster, Floats, Holds, Role
 from cprsim.logs.fit.fragments import failures_fragment, job_fragment, stretched
+from cprsim.logs.fit.observation import share_of_job
 from cprsim.logs.fit.report import Fitted, fit_failures
 from cprsim.results import pipeline
 from cprsim.scenario.assemble import Experiment
@@ -132,9 +133,7 @@ def test_what_lies_beyond_the_bounds_is_not_written() -> None:
 
 
 def test_what_a_log_is_called_stays_within_its_comment() -> None:
-    said = fit_failures(
-        drawn("exponential"), None, "a\nfailures: {kind: none}\x1b[2J", n_bootstrap=0
-    )
+    said = fit_failures(drawn("exponential"), "a\nfailures: {kind: none}\x1b[2J", n_bootstrap=0)
     for one in (failures_fragment(said), job_fragment(said)):
         assert str(one).splitlines()[0] == r"# fitted to a\nfailures: {kind: none}\x1b[2J"
         scenario(str(one), 12, 1.0)
@@ -172,7 +171,7 @@ def test_a_group_strikes_a_part_of_the_nodes_as_a_replay_has_it() -> None:
     for n_job in (1, 8, 39, 40):
         cluster = Cluster((Role("node", n_job, Holds.NOTHING),))
         replayed_h = Replay(outages).expected(cluster, 50.0).mtbf_h
-        share = groups.share_of_job(n_job, 40)
+        share = share_of_job(groups, n_job, 40)
         assert 3000.0 / (900 * share) == pytest.approx(replayed_h, rel=1e-9)
 
 

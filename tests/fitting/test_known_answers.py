@@ -96,13 +96,14 @@ def answers(logs: Path) -> Iterator[tuple[str, list[str]]]:
             f"in days {log_likelihood(gamma, 24):.1f} (gamma), {', '.join(in_days)}",
         ],
     )
-    portrait, sizes = portrait_of(log), Counter(failure_groups(log).larger.tolist())
+    portrait, sizes = portrait_of(log), Counter(failure_groups(log).tolist())
     yield (
         "`InfiniteHBD --nodes 400`",
         [
             f"worst 40 servers: {100 * portrait.concentration:.1f} % of the {log.n_outages} faults",
             f"per week {portrait.weekly_dispersion:.2f}",
-            "groups of " + ", ".join(f"{size}: {n}" for size, n in sorted(sizes.items())),
+            "groups of "
+            + ", ".join(f"{size}: {n}" for size, n in sorted(sizes.items()) if size > 1),
         ],
     )
 

@@ -13,7 +13,7 @@ from cprsim.errors import ParameterError, TraceError
 from cprsim.failures.outages import Outages, with_lives
 from cprsim.job.records import Floats
 from cprsim.logs.fit.families import WEIBULL, fit
-from cprsim.logs.fit.lifetimes import FirstUptime, uptimes
+from cprsim.logs.fit.lifetimes import uptimes
 from tests.failures.tidy import read, read_lanl
 from tests.fitting.logs import log_of, outages
 
@@ -73,7 +73,7 @@ def test_up_times_of_nodes_that_join_and_leave_by_hand() -> None:
     assert told.n_nodes == 3
     assert [str(note).split(" ", 1)[0] for note in told.notes] == ["2", "1", "1"]
     assert told.of_node("c").lives == (50.0, 50.0, 80.0)
-    assert uptimes(told, FirstUptime.UNKNOWN).n == 2
+    assert uptimes(told, "unknown").n == 2
 
 
 def log_with(folder: Path, nodes: str) -> Outages:

@@ -45,7 +45,7 @@ def test_lines_that_are_damaged_or_of_other_events_are_counted(tmp_path: Path) -
         + '{"event_type": "node_drained", "timestamp": "2025-06-01T00:40:00"}\n'
         + '{"event_type": "job_sta\n'
     )
-    notes = " / ".join(read_logs([log]).notes)
+    notes = " / ".join(map(str, read_logs([log]).notes))
     assert "4 line(s) that are no event left out: events.log:80" in notes
     assert "1 event(s) 'node_drained' left out" in notes
 

@@ -102,4 +102,5 @@ def backtest(
         n_draws=draws,
         seed=seed,
     )
-    return answer_of_backtest(replayed, advice(replayed, seed=seed), left_out, events.notes)
+    notes = list(map(str, events.notes))
+    return answer_of_backtest(replayed, advice(replayed, seed=seed), left_out, notes)

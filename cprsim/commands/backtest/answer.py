@@ -8,14 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.commands.backtest.replaying import (
-    Advice,
-    Backtest,
-    MoneyDraws,
-    Replayed,
-    bills,
-    money_draws,
-)
+from cprsim.commands.backtest.replaying import Advice, Backtest, Replayed, bills, money_draws
 from cprsim.commands.ledger.answer import cells
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.logs.jobs.facts import crash_loops
@@ -23,7 +16,7 @@ from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
 from cprsim.pages.money import bills_frame, cheapest, money_table, unit_of
 from cprsim.results.metrics import records_of
-from cprsim.results.money import Bills
+from cprsim.results.money import Bills, cheapest_of
 from cprsim.results.words import count, hours, percent, portion, significant, with_ends
 from cprsim.scenario.logged import AS_IT_RAN
 
@@ -39,7 +32,8 @@ def answer_of_backtest(
 
     `notes` name the skipped parts of the logs.
     """
-    costs, drawn = bills(jobs), money_draws(jobs)
+    costs = bills(jobs)
+    money, in_money = _in_money(jobs, costs, advised) if costs else ([], {})
     frames = {
         "systems": pd.DataFrame([_system(job, system) for job in jobs for system in job.systems]),
         "jobs": pd.DataFrame(map(_job, jobs)),
@@ -53,7 +47,7 @@ def answer_of_backtest(
         "reversed_by": advised.reversed_by,
         "left_out": list(left_out),
         "notes": list(notes),
-        **({} if drawn is None else _money(drawn)),
+        **in_money,
         "energy_kwh_per_month": {name: bill.energy_kwh for name, bill in costs.items()},
         "carbon_kg_per_month": {name: bill.carbon_kg for name, bill in costs.items()},
     }
@@ -65,7 +59,6 @@ def answer_of_backtest(
     ]
     loops = crash_loops([job.facts.ledger for job in jobs])
     remarks = [*(f"Left out: {why}." for why in left_out), *notes, *loops, *limited]
-    money = [cheapest(costs, advised.system), _in_draws(drawn, unit_of(costs))] if drawn else []
     return Answer(
         "backtest",
         count(len(jobs), "job"),
@@ -75,13 +68,19 @@ def answer_of_backtest(
     )
 
 
-def _money(drawn: MoneyDraws) -> dict[str, Any]:
-    return {
-        "cheapest": drawn.best,
-        "cheapest_in_draws": drawn.cheapest_in,
-        "n_draws": drawn.n_draws,
-        **(drawn.saved or UNKNOWN_ESTIMATE).times(0.01).columns("saved_cost"),
-    }
+def _in_money(
+    jobs: Sequence[Backtest], costs: Bills, advised: Advice
+) -> tuple[list[str], dict[str, Any]]:
+    """The cheapest in all, the draws in which each system is so, and its saving; as values too."""
+    (saved, cheapest_in), best = money_draws(jobs, costs), cheapest_of(costs)
+    n_draws, saved = sum(cheapest_in.values()), saved.times(0.01)
+    by_system = ", ".join(f"{name} {n}" for name, n in cheapest_in.items())
+    text = f"Cheapest, of {n_draws} joint draws of values missing from the logs: {by_system}"
+    if isfinite(saved.mean) and best != AS_IT_RAN:
+        money = with_ends(*saved.triple, unit_of(costs))
+        text += f"; compared with {AS_IT_RAN} {best} saves {money}"
+    values = {"cheapest": best, "cheapest_in_draws": cheapest_in, "n_draws": n_draws}
+    return [cheapest(costs, advised.system), f"{text}."], values | saved.columns("saved_cost")
 
 
 def _system(job: Backtest, replayed: Replayed) -> dict[str, Any]:
@@ -158,16 +157,6 @@ def _advice(advised: Advice) -> str:
         f"Run {advised.system}: it would have saved {with_ends(*advised.saved_h.triple, 'h')} of "
         f"{significant(advised.of_h)} h, {percent(advised.saved_h.mean / advised.of_h)}."
     )
-
-
-def _in_draws(drawn: MoneyDraws, unit: str) -> str:
-    """Number of draws in which each system is the cheapest, and the saving of the best."""
-    by_system = ", ".join(f"{name} {n}" for name, n in drawn.cheapest_in.items())
-    text = f"Cheapest, of {drawn.n_draws} joint draws of values missing from the logs: {by_system}"
-    if drawn.saved is None or drawn.best == AS_IT_RAN:
-        return f"{text}."
-    saved = with_ends(*drawn.saved.times(0.01).triple, unit)
-    return f"{text}; compared with {AS_IT_RAN} {drawn.best} saves {saved}."
 
 
 def _systems(systems: pd.DataFrame, jobs: pd.DataFrame) -> Table:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from typing import Any
 
 import numpy as np
@@ -210,33 +210,24 @@ def bills(jobs: Sequence[Backtest]) -> Bills:
     return {name: summed(of, useful_h) for name, of in by_system.items() if len(of) == len(jobs)}
 
 
-@dataclass(frozen=True, slots=True)
-class MoneyDraws:
-    """Cost of all jobs in money, in joint draws of values missing from their logs."""
+def money_draws(jobs: Sequence[Backtest], costs: Bills) -> tuple[Estimate, dict[str, int]]:
+    """Whether the cheapest in all is so in joint draws of values missing from the logs, too.
 
-    best: str  # the cheapest by the bills
-    saved: Estimate | None  # compared with the system that ran [cents]; None: no bill
-    cheapest_in: Mapping[str, int]  # draws, by system
-    n_draws: int
-
-
-def money_draws(jobs: Sequence[Backtest]) -> MoneyDraws | None:
-    """Whether the cheapest in all is so in each draw, too; None where nothing has a price."""
-    costs = bills(jobs)
-    if not costs:
-        return None
-    compared, best = comparable(costs), cheapest_of(costs)
+    Returns what it saves compared with the system that ran [cents], NaN if that has no bill, and in
+    how many draws each system is the cheapest.
+    """
     cents = {
         replayed.system: np.sum([job.systems[place].cents() for job in jobs], axis=0)
         for place, replayed in enumerate(jobs[0].systems)
         if replayed.system in costs
     }
-    names = list(compared)
+    names = list(comparable(costs))
     first = np.argmin([cents[name] for name in names], axis=0)
     counted = Counter(names[place] for place in first.tolist())
-    ran = cents.get(AS_IT_RAN)
-    saved = None if ran is None else Estimate.of_draws(ran - cents[best])
-    return MoneyDraws(best, saved, dict(counted.most_common()), len(first))
+    saved = Estimate(nan)
+    if AS_IT_RAN in cents:
+        saved = Estimate.of_draws(cents[AS_IT_RAN] - cents[cheapest_of(costs)])
+    return saved, dict(counted.most_common())
 
 
 def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:

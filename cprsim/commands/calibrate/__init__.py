@@ -85,5 +85,6 @@ def calibrate(
         predicted, why_not = None, str(error)
     if save is not None:
         write_new(Path(save), calibration.text)
-    notes, files = [*events.notes, *calibration.notes], [] if save is None else [Path(save)]
+    notes = [*map(str, events.notes), *calibration.notes]
+    files = [] if save is None else [Path(save)]
     return answer_of_calibrate(calibration, predicted, why_not, notes, files)

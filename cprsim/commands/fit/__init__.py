@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge
 
@@ -18,17 +18,13 @@ from cprsim.logs.files import head_of
 from cprsim.logs.fit.causes import by_cause, fragment_of_all
 from cprsim.logs.fit.cost_fit import COST_KINDS, costs_fragment, fit_costs, read_transfers
 from cprsim.logs.fit.fragments import failures_fragment, fragment_of
-from cprsim.logs.fit.lifetimes import FirstUptime
-from cprsim.logs.fit.observation import observation
+from cprsim.logs.fit.lifetimes import Age
 from cprsim.logs.fit.report import fit_failures
 from cprsim.logs.formats import names, read_log
 from cprsim.logs.spec import LogSpec
 
 if TYPE_CHECKING:
-    from cprsim.failures.outages import Outages
-    from cprsim.logs.fit.causes import OfCause
     from cprsim.logs.fit.fragments import Fragment
-    from cprsim.logs.fit.observation import Observation
     from cprsim.pages.answer import Answer
 
 COSTS_FORMAT = "costs"  # of --format
@@ -44,7 +40,7 @@ def fit(
     log: Annotated[str | Path, CliOption(metavar="LOG")],
     *,
     causes: bool = False,
-    age: Literal["new", "unknown"] | None = None,
+    age: Age | None = None,
     job_nodes: Annotated[int | None, Ge(1)] = None,
     bootstrap: Bootstrap = N_BOOTSTRAP,
     save: FileName = None,
@@ -113,25 +109,15 @@ def fit(
         }  # fmt: skip
         return _costs(file, spec, {option for option, value in of_failures.items() if value},
                       bootstrap, save)  # fmt: skip
-    outages, observed = _read(file, spec, age)
+    outages = read_log(file, spec)
     watch.doing("fitting")
-    first = FirstUptime(age or "new")
     fitted = fit_failures(
-        outages, observed, one_line(file.name), n_job_nodes=job_nodes, first=first,
-        n_bootstrap=bootstrap, cause=spec.cause,
+        outages, one_line(file.name), n_job_nodes=job_nodes, age=age, n_bootstrap=bootstrap,
+        cause=spec.cause,
     )  # fmt: skip
-    of_causes = list["OfCause"]()
-    if causes:
-        of_causes = by_cause(fitted, first)
+    of_causes = by_cause(fitted, age) if causes else []
     fragment = fragment_of_all(of_causes) if causes else fragment_of(fitted)
     return answer_of_fit(fitted, fragment, [row for row, _ in of_causes], _saved(save, fragment))
-
-
-def _read(log: Path, spec: LogSpec, age: str | None = None) -> tuple[Outages, Observation]:
-    """The outages of a log, and the conditions of their observation."""
-    outages = read_log(log, spec)
-    said_facts = {} if age is None else {"ages": ("given", "--age")}
-    return outages, observation(outages, FirstUptime(age or "new"), said_facts)
 
 
 def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
@@ -139,8 +125,8 @@ def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
 
     Raises CprsimError for a log that can't be read, or too few failures for a fit.
     """
-    read, origin = _read(log, LogSpec()), one_line(log.name)
-    fitted = fit_failures(*read, origin, n_job_nodes=n_nodes, n_bootstrap=N_BOOTSTRAP)
+    outages = read_log(log, LogSpec())
+    fitted = fit_failures(outages, one_line(log.name), n_job_nodes=n_nodes, n_bootstrap=N_BOOTSTRAP)
     return str(failures_fragment(fitted)), fitted.warnings
 
 

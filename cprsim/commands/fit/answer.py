@@ -18,7 +18,6 @@ from cprsim.errors import ParameterError, one_line
 from cprsim.job.records import NO_NUMBER
 from cprsim.logs.fit.causes import RESTART_H, SAVE_H
 from cprsim.logs.fit.fragments import Fragment, job_fragment, unit_of
-from cprsim.logs.fit.goodness import FittedQuantity
 from cprsim.logs.fit.observation import WORST_FRACTION, node_hours
 from cprsim.logs.fit.report import Fitted, frames_of, sentences
 from cprsim.pages.answer import Answer
@@ -37,8 +36,6 @@ from cprsim.pages.document import (
 from cprsim.results.words import count, suited
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from cprsim.logs.fit.cost_fit import CostFit
 
 MONTH_H = 720.0  # of 30 days
@@ -67,12 +64,12 @@ def answer_of_fit(
         "n_nodes": fitted.outages.n_nodes,
         "job_share": fitted.job_share,
         "n_failures": fitted.n_failures,
-        "n_instants": len(fitted.groups.sizes),
+        "n_instants": len(fitted.groups),
         "node_hours": node_hours(fitted.outages),
         "window_h": fitted.outages.window_h,
         "cause": fitted.cause,
-        "share_of_zero_gaps": fitted.groups.share_of_zero_gaps,
-        "group_sizes": fitted.groups.larger.tolist(),
+        "share_of_zero_gaps": fitted.share_of_zero_gaps,
+        "group_sizes": fitted.larger_groups.tolist(),
         "weekly_dispersion": fitted.weekly_dispersion,
         "worst_fraction": WORST_FRACTION,
         "share_of_worst": fitted.share_of_worst,
@@ -235,9 +232,10 @@ def _of_failures(
     dots = "Each failure as a dot over time, a row for each node."
     curves = "Survival with the fitted families, hazard over age, and quantiles."
     pictures = [
-        Picture("Failures over time", dots, partial(_drawn, fitted), "failures"),
-        *(Picture(TITLES[subject.name], curves, partial(_drawn, subject), subject.name)
-          for subject in fitted.subjects if subject.ranking is not None),
+        Picture("Failures over time", dots, partial(nodes_figure, fitted), "failures"),
+        *(Picture(title, curves, partial(subject_figure, subject, title), subject.name)
+          for subject, title in zip(fitted.subjects, TITLES.values(), strict=True)
+          if subject.ranking is not None),
     ]  # fmt: skip
     answer = [*filter(None, [fitted.much_left_out]), *answer]
     return Document(
@@ -273,25 +271,16 @@ def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str
     )
 
 
-def _drawn(of: Fitted | FittedQuantity) -> Figure:
-
-    return nodes_figure(of) if isinstance(of, Fitted) else subject_figure(of, TITLES[of.name])
-
-
 def _correlation(fitted: Fitted) -> list[str]:
-    groups, course = fitted.groups, fitted.trend
+    course = fitted.trend
     p_value = NO_NUMBER if isnan(course.p_value) else f"{course.p_value:.2g}"
+    share, worst = fitted.share_of_worst, list[str]()
+    if not isnan(share):
+        worst = [f"The worst {WORST_FRACTION:.0%} of the nodes have {share:.1%} of the failures."]
     lines = [
-        f"{count(len(groups.larger), 'group')} of nodes failed together, the largest of "
-        f"{max(groups.sizes)}: {groups.share_of_zero_gaps:.1%} of the gaps are zero.",
-        *(
-            []
-            if isnan(fitted.share_of_worst)
-            else [
-                f"The worst {WORST_FRACTION:.0%} of the nodes have {fitted.share_of_worst:.1%} of "
-                "the failures."
-            ]
-        ),
+        f"{count(len(fitted.larger_groups), 'group')} of nodes failed together, the largest of "
+        f"{max(fitted.groups)}: {fitted.share_of_zero_gaps:.1%} of the gaps are zero.",
+        *worst,
         f"The halves of the log have {course.first_half} and {course.second_half} failures; p of "
         f"no trend: {p_value}.",
     ]

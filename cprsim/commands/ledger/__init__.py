@@ -16,7 +16,6 @@ from cprsim.logs.jobs.slurm_jobs import read_attempts, tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from cprsim.logs.jobs.reading import Events
     from cprsim.pages.answer import Answer
@@ -77,7 +76,7 @@ def ledger(
         raise ParameterError("--node-hour: these logs do not say on how many nodes they ran")
     events = read_named(logs, time_unit)
     watch.doing("booking the hours")
-    return answer_of_ledger(ledgers(events, seed=seed), tuple(events.notes))
+    return answer_of_ledger(ledgers(events, seed=seed), list(map(str, events.notes)))
 
 
 def read_named(logs: Sequence[str | Path], time_unit: str | None) -> Events:

@@ -15,7 +15,7 @@ from cprsim.failures.outages import Outages
 from cprsim.job.records import Estimate
 from cprsim.logs.fit.families import WEIBULL, fit
 from cprsim.logs.fit.fragments import Fragment, failures_fragment
-from cprsim.logs.fit.lifetimes import FirstUptime, repair_times, uptimes
+from cprsim.logs.fit.lifetimes import Age, repair_times, uptimes
 from cprsim.logs.fit.likelihood import NotConvergedError
 from cprsim.logs.fit.observation import job_rate_per_h
 from cprsim.logs.fit.report import Fitted, fit_failures
@@ -36,7 +36,7 @@ OfCause = tuple[dict[str, Any], Fragment | str]
 """A row of numbers, and the fragment of the cause alone, as its source is simulated, or why not."""
 
 
-def by_cause(fitted: Fitted, first: FirstUptime = FirstUptime.NEW) -> list[OfCause]:
+def by_cause(fitted: Fitted, age: Age | None = None) -> list[OfCause]:
     """The causes of a log, the one that costs a job most first.
 
     Raises ParameterError where the log names no two causes with `FEWEST` failures.
@@ -62,15 +62,15 @@ def by_cause(fitted: Fitted, first: FirstUptime = FirstUptime.NEW) -> list[OfCau
         }
         not_fitted = ""
         try:
-            weibull = fit(WEIBULL, uptimes(outages, first))
+            weibull = fit(WEIBULL, uptimes(outages, age))
             for number in (*weibull.parameters, weibull.mean):
                 row |= number.columns(f"uptime_{number.name}")
         except (ParameterError, NotConvergedError) as error:
             not_fitted = str(error)
         try:
             fitted_alone = fit_failures(
-                outages.where(outages.chosen), fitted.observation, fitted.origin, n_job_nodes=n_job,
-                first=first, n_bootstrap=0,
+                outages.where(outages.chosen), fitted.origin, n_job_nodes=n_job, age=age,
+                n_bootstrap=0,
             )  # fmt: skip
             fragment = failures_fragment(fitted_alone)
             written: Fragment | str = replace(fragment, above=[f"cause: {name}", *fragment.above])

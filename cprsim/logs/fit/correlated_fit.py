@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, log
@@ -16,14 +16,8 @@ from cprsim.job.distributions import Weibull
 from cprsim.job.records import Bools, Floats, Ints
 from cprsim.logs.fit.families import WEIBULL, log_mean, nearer
 from cprsim.logs.fit.goodness import MOST_FITTED
-from cprsim.logs.fit.lifetimes import FirstUptime, Lifetimes, uptimes
-from cprsim.logs.fit.likelihood import (
-    Fit,
-    Likelihood,
-    NotConvergedError,
-    Scale,
-    share,
-)
+from cprsim.logs.fit.lifetimes import Lifetimes, uptimes
+from cprsim.logs.fit.likelihood import Fit, Likelihood, NotConvergedError, Scale, share
 from cprsim.logs.fit.observation import begins_instant, group_sizes
 
 QUICK_UPTIMES = 5_000  # up-times that are quick to fit
@@ -31,30 +25,27 @@ KEPT_HAZARDS = 3  # a slope's steps of the frailty alone leave the hazards as th
 UNDECIDED = 1e6  # ratio of an interval's ends, beyond which the log says nothing of the number
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    name: str
-    scales: Mapping[str, Scale]  # of the frailty's numbers, as `make` takes them
-    make: Callable[..., Frailty]
-    start: tuple[float, ...] = ()
-
-    def unpack(self, at: Floats) -> tuple[Weibull, Frailty]:
-        """What search numbers mean."""
-        numbers = [scale(x) for scale, x in zip(self.scales.values(), at[2:].tolist(), strict=True)]
-        return Weibull(exp(at[0]), exp(at[1])), self.make(*numbers)
-
-
-GAMMA, LEMONS = {"frailty_shape": exp}, {"lemon_share": share, "lemon_factor": exp}
-_FORMS = (
-    _Form("alike", {}, lambda: ALIKE),
-    _Form("gamma", GAMMA, GammaFrailty, (0.0,)),
-    _Form("lemons", LEMONS, Lemons, (-2.0, log(3.0))),
-    _Form(
-        "lemons and gamma", LEMONS | GAMMA,
+Scales = dict[str, Scale]
+GAMMA: Scales = {"frailty_shape": exp}
+LEMONS: Scales = {"lemon_share": share, "lemon_factor": exp}
+# of each form the scales of the frailty's numbers, as the function behind takes them, and a start
+_FORMS: dict[str, tuple[Scales, Callable[..., Frailty], tuple[float, ...]]] = {
+    "alike": ({}, lambda: ALIKE, ()),
+    "gamma": (GAMMA, GammaFrailty, (0.0,)),
+    "lemons": (LEMONS, Lemons, (-2.0, log(3.0))),
+    "lemons and gamma": (
+        LEMONS | GAMMA,
         lambda share, factor, shape: Lemons(share, factor, GammaFrailty(shape)),
         (-2.0, log(3.0), 2.0),
     ),
-)  # fmt: skip
+}
+
+
+def _unpack(form: str, at: Floats) -> tuple[Weibull, Frailty]:
+    """The lifetime and the frailty of a form at search numbers."""
+    scales, make, _ = _FORMS[form]
+    numbers = [scale(x) for scale, x in zip(scales.values(), at[2:].tolist(), strict=True)]
+    return Weibull(exp(at[0]), exp(at[1])), make(*numbers)
 
 
 def fit_frailty(lifetimes: Lifetimes) -> tuple[Fit, ...]:
@@ -70,30 +61,30 @@ def fit_frailty(lifetimes: Lifetimes) -> tuple[Fit, ...]:
         try:
             fitted = _fit(form, lifetimes)
         except NotConvergedError:
-            if form.name == "alike":
+            if form == "alike":
                 raise
             continue
-        numbers = [number for number in fitted.parameters if number.name in form.scales]
+        numbers = [number for number in fitted.parameters if number.name in _FORMS[form][0]]
         if all(number.high < UNDECIDED * number.low for number in numbers):  # else nodes are alike
             fits.append(fitted)
     return tuple(sorted(fits, key=lambda fitted: fitted.aic))
 
 
-def _fit(form: _Form, lifetimes: Lifetimes) -> Fit:
-    likelihood = _likelihood(form, lifetimes)
-    start = np.array([0.0, log_mean(lifetimes), *form.start])
+def _fit(form: str, lifetimes: Lifetimes) -> Fit:
+    likelihood, (scales, _, start_of_form) = _likelihood(form, lifetimes), _FORMS[form]
+    start = np.array([0.0, log_mean(lifetimes), *start_of_form])
     if lifetimes.n >= 2 * QUICK_UPTIMES:  # begin at the maximum of those of every n-th node
         start = nearer(_likelihood(form, lifetimes.of_units(lifetimes.n // QUICK_UPTIMES)), start)
     maximum = likelihood.maximum(start)
-    lifetime, frailty = form.unpack(maximum.point)
+    lifetime, frailty = _unpack(form, maximum.point)
     return Fit(
-        form.name, lifetime, maximum.log_likelihood, len(maximum.point), lifetimes.n_observed,
-        maximum.parameters({**WEIBULL.scales, **form.scales}.items()),
-        maximum.derived("mean_h", lambda at: form.unpack(at)[0].mean_h), frailty=frailty,
+        form, lifetime, maximum.log_likelihood, len(maximum.point), lifetimes.n_observed,
+        maximum.parameters({**WEIBULL.scales, **scales}.items()),
+        maximum.derived("mean_h", lambda at: _unpack(form, at)[0].mean_h), frailty=frailty,
     )  # fmt: skip
 
 
-def _likelihood(form: _Form, lifetimes: Lifetimes) -> Likelihood:
+def _likelihood(form: str, lifetimes: Lifetimes) -> Likelihood:
     """Of each node, whose own factor is integrated out."""
     lifetimes, node, n_alike = _distinct(lifetimes)
     order = np.argsort(node, kind="stable")
@@ -119,13 +110,13 @@ def _likelihood(form: _Form, lifetimes: Lifetimes) -> Likelihood:
         return of_nodes(hazard)
 
     def total(at: Floats) -> float:
-        lifetime, frailty = form.unpack(at)
+        lifetime, frailty = _unpack(form, at)
         shape, log_scale = lifetime.shape, log(lifetime.scale_h)
         log_hazards = (shape - 1) * log_ages + n_failures * (log(shape) - shape * log_scale)
         of_frailty = frailty.log_likelihood(n_failures, hazards(shape, log_scale))
         return float(n_alike @ (log_hazards + of_frailty))
 
-    return Likelihood(form.name, total, int(ended.sum()))
+    return Likelihood(form, total, int(ended.sum()))
 
 
 def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:
@@ -159,7 +150,7 @@ class CorrelatedFit:
     def left_out(self) -> list[str]:
         """Forms of whose numbers the log says nothing."""
         fitted = {form.family for form in self.forms}
-        return [form.name for form in _FORMS if form.name not in fitted]
+        return [form for form in _FORMS if form not in fitted]
 
 
 def fit_correlated(outages: Outages) -> CorrelatedFit:
@@ -169,7 +160,7 @@ def fit_correlated(outages: Outages) -> CorrelatedFit:
     """
     failures = outages.where(outages.in_window)
     single, sizes = _beginning_alone(failures)
-    singles = uptimes(failures.where(single), FirstUptime.NEW)
+    singles = uptimes(failures.where(single))
     if singles.n_observed < 3:
         raise ParameterError(
             f"only {singles.n_observed} nodes failed alone; three are needed to fit their clocks"

@@ -196,12 +196,11 @@ def _drift_h(duration_h: Floats, resolution_h: float) -> tuple[float, ...]:
 
 def _simulable(ranking: Ranking | None) -> list[Fit]:
     """The families that a scenario takes, the best first."""
-    judged = ranking.judged if ranking else ()
-    shapes = [fit.by_name["shape"].mean if "shape" in fit.by_name else inf for fit in judged]
     return [
         fit
-        for fit, shape in zip(judged, shapes, strict=True)
-        if shape >= SMALLEST_SHAPE and fit.distribution.squared_cv <= MOST_SQUARED_CV
+        for fit in (ranking.judged if ranking else ())
+        if getattr(fit.distribution, "shape", inf) >= SMALLEST_SHAPE
+        and fit.distribution.squared_cv <= MOST_SQUARED_CV
     ]
 
 
@@ -318,8 +317,8 @@ def read_transfers(
     key, other = ("duration", "end") if "duration" in columns else ("end", "duration")
     rows = named_columns(table.drop_duplicates(), columns, path, COST_COLUMNS, {"bytes", other})
     kind = rows["kind"].fillna("").str.strip().str.lower()
-    unknown = ~kind.isin(COST_KINDS).to_numpy(dtype=bool)
-    no_row_where(unknown, rows, path, "kind", "{value} is none of " + ", ".join(COST_KINDS))
+    right = ", ".join(COST_KINDS)
+    no_row_where(~kind.isin(COST_KINDS), rows, path, "kind", "{value} is none of " + right)
     start = read_times(rows["start"], time_unit, path)
     if key == "end":
         took_h = read_times(rows["end"], time_unit, path, start).hours - start.hours

@@ -19,14 +19,7 @@ from cprsim.job.distributions import (
 )
 from cprsim.job.records import Floats
 from cprsim.logs.fit.lifetimes import Lifetimes
-from cprsim.logs.fit.likelihood import (
-    FLAT,
-    Fit,
-    Likelihood,
-    Maximum,
-    NotConvergedError,
-    Scale,
-)
+from cprsim.logs.fit.likelihood import FLAT, Fit, Likelihood, Maximum, NotConvergedError, Scale
 
 QUICK_TIMES = 500  # times that are quick to fit
 

@@ -187,7 +187,7 @@ def job_fragment(fitted: Fitted) -> Fragment:
         f"{fit.n_observed} gaps between failures of {n_nodes} nodes, {fit.family}: AIC "
         f"{fit.aic:.1f}, KS {fit.ks:.3f}",
         *passed_over,
-        f"{fitted.groups.share_of_zero_gaps:.1%} of all gaps are zero (nodes that failed "
+        f"{fitted.share_of_zero_gaps:.1%} of all gaps are zero (nodes that failed "
         "together) and not part of the fit",
         f"for a job on {n_job} of the {n_nodes} nodes of the log, whose share of the failures is "
         f"{fitted.job_share:.4g}{scaled}",

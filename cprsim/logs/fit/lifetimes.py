@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from math import inf
+from typing import Literal
 
 import numpy as np
 
 from cprsim.failures.outages import ROUNDING_H, Outages, by_node
 from cprsim.job.records import Bools, Floats, Ints
 
-
-class FirstUptime(StrEnum):
-    """Knowledge of a node's age when its observation begins."""
-
-    NEW = "new"  # it was just renewed: the first up-time counts from 0
-    UNKNOWN = "unknown"  # the first up-time is left out; after a failure the age is known
+Age = Literal["new", "unknown"]
+"""Of nodes as their observation begins: if `unknown`, their first up-times are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +136,7 @@ def repair_times(outages: Outages) -> Lifetimes:
     return lifetimes_of(outages.down_h[chosen], outages.ended[chosen], unit=outages.node[chosen])
 
 
-def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes:
+def uptimes(outages: Outages, age: Age | None = None) -> Lifetimes:
     """How long each node stayed up, from the end of an outage to the start of the next.
 
     Censored at the end of the window, where the node leaves, and by outages of causes that were not
@@ -172,7 +168,7 @@ def uptimes(outages: Outages, first: FirstUptime = FirstUptime.NEW) -> Lifetimes
     # under way at 0: no up-time before it; down at the end: none after it
     is_uptime = (end_h >= begin_h) & ~(last & (begin_h >= until_h))
     is_uptime &= ~(guessed & (end_h <= begin_h))  # closed by the next failure
-    if first is FirstUptime.UNKNOWN:
+    if age == "unknown":
         is_uptime &= ~is_first
     competed = ~(last | ended)
     until_h[competed] = end_h[competed]

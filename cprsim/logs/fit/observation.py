@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -13,7 +11,7 @@ from numpy.typing import ArrayLike
 from cprsim.failures.outages import ROUNDING_H, Outages
 from cprsim.job.distributions import p_strikes
 from cprsim.job.records import WEEK_H, Bools, Floats, Ints
-from cprsim.logs.fit.lifetimes import FirstUptime
+from cprsim.logs.fit.lifetimes import Age
 
 
 class Fact(NamedTuple):
@@ -32,13 +30,15 @@ class Fact(NamedTuple):
 Observation = dict[str, Fact]
 """Number of watched nodes (`n_nodes`), the period (`begins`, `ends`), and the nodes' `ages`."""
 
-AGES = {
-    FirstUptime.NEW: "nodes count as new when the log begins",
-    FirstUptime.UNKNOWN: "unknown when the log begins: first up-times are left out",
-}
-LIVING = {
-    FirstUptime.NEW: "nodes count as new when they were installed",
-    FirstUptime.UNKNOWN: "unknown when they entered: first up-times are left out",
+AGES = {  # without dates of the nodes, and with
+    "new": (
+        "nodes count as new when the log begins",
+        "nodes count as new when they were installed",
+    ),
+    "unknown": (
+        "unknown when the log begins: first up-times are left out",
+        "unknown when they entered: first up-times are left out",
+    ),
 }
 WHY_INFERRED = {
     "n_nodes": "those that the file names; nodes that never failed are missing, see --nodes",
@@ -46,16 +46,14 @@ WHY_INFERRED = {
 }
 
 
-def observation(
-    outages: Outages, first: FirstUptime, said_facts: Mapping[str, tuple[str, str]] | None = None
-) -> Observation:
-    """Return the observation of a log; `said_facts` are those that the user gave."""
-    origins = {**outages.facts, **(said_facts or {})}
+def observation(outages: Outages, age: Age | None) -> Observation:
+    """Return the observation of a log; `age` is that of the nodes as it begins, if given."""
+    origins = outages.facts if age is None else {**outages.facts, "ages": ("given", "--age")}
     values: dict[str, int | str] = {
         "n_nodes": outages.n_nodes,
         "begins": outages.origin,
         "ends": instant(outages, outages.window_h),
-        "ages": (AGES if outages.lives is None else LIVING)[first],
+        "ages": AGES[age or "new"][outages.lives is not None],
     }
     return {
         name: Fact(value, *origins.get(name, ("inferred", WHY_INFERRED.get(name, "see --period"))))
@@ -84,42 +82,25 @@ def node_hours(outages: Outages) -> float:
 WORST_FRACTION = 0.1  # of the nodes, whose share of the failures measures concentration
 
 
-@dataclass(frozen=True, slots=True)
-class FailureGroups:
-    """Failures of several nodes at the same instant."""
-
-    sizes: Ints  # (n_groups,) nodes of each group, ones included, in order of time
-
-    @property
-    def share_of_zero_gaps(self) -> float:
-        """Of the gaps between successive node failures."""
-        n_failures = int(self.sizes.sum())
-        return (n_failures - len(self.sizes)) / max(n_failures - 1, 1)
-
-    @property
-    def larger(self) -> Ints:
-        """Sizes of those groups that have more than one node."""
-        return self.sizes[self.sizes > 1]
-
-    def share_of_job(self, n_job: int, n_nodes: int) -> float:
-        """Share of a cluster's failures that strike a job on `n_job` random ones of its nodes."""
-        if n_job == n_nodes:
-            return 1.0
-        sizes, counts = np.unique(self.sizes, return_counts=True)
-        struck = [p_strikes(min(int(size), n_nodes), n_job, n_nodes) for size in sizes]
-        return float(sum(p * n for p, n in zip(struck, counts, strict=True)) / counts.sum())
+def failure_groups(outages: Outages) -> Ints:
+    """How many (chosen) outages begin at each instant of the window, (n_groups,)."""
+    return group_sizes(begins_instant(outages.failed_at_h))
 
 
-def failure_groups(outages: Outages) -> FailureGroups:
-    """Group sizes: how many (chosen) outages begin at each instant of the window."""
-    return FailureGroups(group_sizes(begins_instant(outages.failed_at_h)))
+def share_of_job(groups: Ints, n_job: int, n_nodes: int) -> float:
+    """Share of a cluster's failures that strike a job on `n_job` random ones of its nodes."""
+    if n_job == n_nodes:
+        return 1.0
+    sizes, counts = np.unique(groups, return_counts=True)
+    struck = [p_strikes(min(int(size), n_nodes), n_job, n_nodes) for size in sizes]
+    return float(sum(p * n for p, n in zip(struck, counts, strict=True)) / counts.sum())
 
 
 def job_rate_per_h(outages: Outages, n_job: int) -> float:
     """Rate of events of the chosen cause that strike a job [1/h]; simultaneous failures are one."""
     groups = failure_groups(outages)
     watched_h = node_hours(outages) / outages.n_nodes
-    return len(groups.sizes) * groups.share_of_job(n_job, outages.n_nodes) / watched_h
+    return len(groups) * share_of_job(groups, n_job, outages.n_nodes) / watched_h
 
 
 def begins_instant(at_h: Floats) -> Bools:

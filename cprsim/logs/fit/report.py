@@ -15,17 +15,17 @@ from cprsim.failures.outages import Outages, n_rows
 from cprsim.job.records import ROUNDED_Z_95, WEEK_H, Estimate, Ints
 from cprsim.logs.fit.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, FittedQuantity, Ranking, rank
-from cprsim.logs.fit.lifetimes import FirstUptime, Lifetimes, gaps, repair_times, uptimes
+from cprsim.logs.fit.lifetimes import Age, Lifetimes, gaps, repair_times, uptimes
 from cprsim.logs.fit.likelihood import Fit, NotConvergedError
 from cprsim.logs.fit.observation import (
     WORST_FRACTION,
-    FailureGroups,
     Observation,
     concentration,
     dispersion,
     failure_groups,
     job_rate_per_h,
     observation,
+    share_of_job,
     weekly_counts,
 )
 from cprsim.logs.fit.trend import Trend, silences, trend
@@ -55,7 +55,7 @@ class Fitted:
     gaps: FittedQuantity
     uptimes: FittedQuantity
     repairs: FittedQuantity
-    groups: FailureGroups
+    groups: Ints  # nodes of each group that failed at one instant, in order of time
     trend: Trend
     correlated: CorrelatedFit | None
     why_not_correlated: str  # empty where there is a fit
@@ -71,7 +71,18 @@ class Fitted:
     @property
     def job_share(self) -> float:
         """Share of the failures that strike the job."""
-        return self.groups.share_of_job(self.n_job_nodes, self.outages.n_nodes)
+        return share_of_job(self.groups, self.n_job_nodes, self.outages.n_nodes)
+
+    @property
+    def larger_groups(self) -> Ints:
+        """Sizes of those groups that have more than one node."""
+        return self.groups[self.groups > 1]
+
+    @property
+    def share_of_zero_gaps(self) -> float:
+        """Of the gaps between successive node failures."""
+        n_nodes = int(self.groups.sum())
+        return (n_nodes - len(self.groups)) / max(n_nodes - 1, 1)
 
     @property
     def weekly_dispersion(self) -> float:
@@ -122,7 +133,7 @@ class Fitted:
     @property
     def mtbf_h(self) -> Estimate:
         """MTBF of the job while its nodes are present; bunched failures widen the interval."""
-        rate, n_events = job_rate_per_h(self.outages, self.n_job_nodes), len(self.groups.sizes)
+        rate, n_events = job_rate_per_h(self.outages, self.n_job_nodes), len(self.groups)
         mtbf_h = 1 / rate if rate > 0 else inf
         error = sqrt((self.wider if isfinite(self.wider) else 1.0) / n_events)
         low_h, high_h = (mtbf_h * exp(sign * ROUNDED_Z_95 * error) for sign in (-1, 1))
@@ -166,7 +177,7 @@ class Fitted:
     def contradictions(self) -> list[str]:
         """What in the log contradicts one distribution."""
         none_fit = [of.name for of in self.subjects if of.ranking and of.ranking.none_fits]
-        groups = self.groups.larger
+        groups = self.larger_groups
         contradictions = {
             "the rate changes over the log": self.trend.differs,
             f"no family fits the {' and the '.join(none_fit)}": none_fit,
@@ -245,9 +256,8 @@ class Fitted:
 
 
 def fit_failures(
-    outages: Outages, observed: Observation | None = None, origin: str = "the log", *,
-    n_job_nodes: int | None = None, first: FirstUptime = FirstUptime.NEW, n_bootstrap: int = 199,
-    cause: str | None = None,
+    outages: Outages, origin: str = "the log", *, n_job_nodes: int | None = None,
+    age: Age | None = None, n_bootstrap: int = 199, cause: str | None = None,
 ) -> Fitted:  # fmt: skip
     """Fit everything that can be fitted to a log.
 
@@ -261,12 +271,11 @@ def fit_failures(
             "nodes than were watched; --nodes says how many were)"
         )
     groups = failure_groups(outages)
-    if len(groups.sizes) < 2:
+    if len(groups) < 2:
         raise ParameterError(
             f"{nothing}: its {int(outages.in_window.sum())} failure(s) all begin at the same "
             f"instant; two instants at least are needed"
         )
-    observed = observed or observation(outages, first)
     correlated, why_not = None, _why_not_fitted("uptimes", outages)
     try:
         if not why_not:  # before the times below fill the memory
@@ -276,13 +285,13 @@ def fit_failures(
     subjects = {
         name: _subject(name, times(outages), n_bootstrap, outages)
         for name, times in (
-            ("gaps", gaps), ("uptimes", partial(uptimes, first=first)), ("repairs", repair_times)
+            ("gaps", gaps), ("uptimes", partial(uptimes, age=age)), ("repairs", repair_times)
         )
     }  # fmt: skip
     if subjects["gaps"].ranking is None and subjects["uptimes"].ranking is None:
         raise ParameterError(f"{nothing}: {subjects['gaps'].why_not}")
     return Fitted(
-        outages, observed, origin, cause, n_job, **subjects, groups=groups,
+        outages, observation(outages, age), origin, cause, n_job, **subjects, groups=groups,
         trend=trend(outages), correlated=correlated, why_not_correlated=why_not,
     )  # fmt: skip
 

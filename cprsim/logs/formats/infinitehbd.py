@@ -29,7 +29,7 @@ def read_infinitehbd(log: PathLike[str], spec: LogSpec) -> Log:
     for name in EVENT:
         cells = events.get(name, events[parts[0]] if parts and name == EVENT[-1] else None)
         absent = pd.Series("", events.index) if cells is None else cells.fillna("")
-        no_row_where((absent == "").to_numpy(), absent, log, name, "is missing in this event")
+        no_row_where(absent == "", absent, log, name, "is missing in this event")
     texts = events[parts].fillna("")
     labels = [name for name in ("fault_type.Level", "fault_type.Class") if name in parts] or parts
     events = events.assign(
@@ -38,7 +38,7 @@ def read_infinitehbd(log: PathLike[str], spec: LogSpec) -> Log:
     days = pd.to_numeric(events["event_time"], errors="coerce").to_numpy(dtype=float)
     right = (days >= 0) & (days <= LONGEST_WINDOW_H / 24)
     no_row_where(~right, events, log, "event_time", "{value} is no number of days")
-    odd = ~events["event_type"].isin(["fault_start", "fault_end"]).to_numpy(dtype=bool)
+    odd = ~events["event_type"].isin(["fault_start", "fault_end"])
     no_row_where(odd, events, log, "event_type", "{value} is neither fault_start nor fault_end")
     events = events.assign(at_h=days * 24, ends=events["event_type"] == "fault_end")
     events = events.sort_values(["at_h", "ends"], kind="stable")  # at one tick, starts come first

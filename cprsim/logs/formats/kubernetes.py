@@ -63,7 +63,7 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
         [event for _, event in by_line], [row for row, _ in by_line], dtype=object
     )
     reason, kind = _first(events, ("reason",)), _first(events, KIND_PATHS)
-    no_row_where(reason.isna().to_numpy(), reason, log, "reason", "is missing in this event")
+    no_row_where(reason.isna(), reason, log, "reason", "is missing in this event")
     counted["no_failure", "event(s) left out that are not about a node"] = int(
         (kind != "Node").sum()
     )
@@ -104,7 +104,7 @@ def _occurrences(events: pd.DataFrame, log: PathLike[str]) -> tuple[pd.DataFrame
     A watch shows an event again whenever it occurs again: its versions are one event.
     """
     node = _first(events, NAME_PATHS)
-    no_row_where(node.isna().to_numpy(), node, log, NAME_PATHS[0], "the event names no node")
+    no_row_where(node.isna(), node, log, NAME_PATHS[0], "the event names no node")
     of_first = events.assign(first=_first(events, sum(INSTANTS, ())).astype(str))
     one = _first(of_first, ("metadata.uid", "metadata.name", "first"))
     key = one + "|" + node + "|" + events["cause"]
@@ -113,11 +113,11 @@ def _occurrences(events: pd.DataFrame, log: PathLike[str]) -> tuple[pd.DataFrame
         cells = events.get(name, pd.Series(None, events.index, dtype=object))
         number = pd.to_numeric(cells, errors="coerce")
         bad = cells.notna() & ~((number >= 0) & (number < MOST_OFTEN))
-        no_row_where(bad.to_numpy(bool), cells, log, name, "{value} is no number of events")
+        no_row_where(bad, cells, log, name, "{value} is no number of events")
         events["n"] = np.fmax(events["n"], np.floor(number))
     changes = pd.concat([events.assign(at=_first(events, names)) for names in INSTANTS])
     changes = changes.dropna(subset="at")
-    undated = ~events["line"].isin(changes["line"]).to_numpy(dtype=bool)
+    undated = ~events["line"].isin(changes["line"])
     no_row_where(undated, events["cause"], log, "lastTimestamp", "is missing in this event")
     times = read_times(changes["at"].astype(str).rename("lastTimestamp"), None, log)
     changes = changes.assign(start=times.hours).drop_duplicates(["key", "node", "cause", "start"])

@@ -45,7 +45,7 @@ def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
         raise trace_error(log, 1, "this column of LANL's records is missing", missing[0])
     table = table.fillna({"nodes": "0", "nodenumz": "0"})  # system 17 tells no nodes apart
     start = pd.to_datetime(table[STARTED], format="%m/%d/%Y %H:%M", errors="coerce")
-    no_row_where(start.isna().to_numpy(), table, log, STARTED, "{value} is no m/d/Y H:M")
+    no_row_where(start.isna(), table, log, STARTED, "{value} is no m/d/Y H:M")
     table["start"] = hours_since_1970(start)
     for name, most in HIGHEST.items():
         numbers = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype=float)
@@ -93,7 +93,7 @@ def _dates(table: pd.DataFrame, log: PathLike[str]) -> pd.DataFrame:
         text = rows[column].fillna("").str.strip()
         turned = text.str.replace(r"^(\d)-(\w{3})$", r"\2-0\1", regex=True)
         months = pd.to_datetime(turned, format="%b-%y", errors="coerce")
-        bad = (months.isna() & ~text.isin(UNDATED)).to_numpy(dtype=bool)
+        bad = months.isna() & ~text.isin(UNDATED)
         no_row_where(bad, rows, log, column, "{value} is no month such as Nov-96")
         dates[date] = hours_since_1970(months + pd.DateOffset(months=date == "exit"))
     return dates.assign(installed=dates["installed"].fillna(dates["entry"]))

@@ -61,14 +61,14 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     text = pd.Series(lines, dtype=str)
     code = pd.to_numeric(text.str.extract(CODE)["code"])
     code = code.mask(code.isna() & text.str.contains(LOST), OFF_THE_BUS)
-    no_row_where(code.isna().to_numpy(), text, log, "Xid", "{value} has no number of an Xid")
+    no_row_where(code.isna(), text, log, "Xid", "{value} has no number of an Xid")
     is_fatal = text.str.contains(SAYS_SO)
     loses = code.isin(list(LOSES_NODE)) | is_fatal
     for kind, n in code[~loses].value_counts().items():
         why = "that lose no node" if kind in LOSES_NONE else "that the catalogue has not"
         counted["dropped", f"Xid(s) {kind} left out, of those {why}"] = int(n)
     if not loses.any():
-        xids = [words for _, words in counted if words.startswith("Xid")]
+        xids = [words for kind, words in counted if kind == "dropped"]
         summary = ", ".join(xids) or "no Xid at all"
         raise trace_error(log, None, f"holds no Xid that loses a node ({summary})")
     text, code = text[loses], code[loses]
@@ -78,7 +78,7 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
         "{value} begins with no time stamp and node: write it with `journalctl -k -o short-iso` or "
         "`dmesg -T`"
     )
-    no_row_where(stamps.isna().to_numpy(), text, log, "", note)
+    no_row_where(stamps.isna(), text, log, "", note)
     nameless = line["host"].isin(["", "NVRM"])
     note = "Xid(s) without a node's name, taken as of one node (dmesg names none)"
     counted["assumed", note] = int(nameless.sum())
@@ -128,7 +128,7 @@ def _years(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[s
         "{value} names no year, and lies more than a month before the line above it of its node: "
         "such a log begins with --period, and is no longer than a year"
     )
-    no_row_where((back > MOST_BACK).to_numpy(), line["day"], log, "", complaint)
+    no_row_where(back > MOST_BACK, line["day"], log, "", complaint)
     return year
 
 

@@ -10,12 +10,7 @@ import pandas as pd
 from cprsim.failures.outages import Counted
 from cprsim.logs.files import has_columns, trace_error
 from cprsim.logs.log import Log, LogFormat
-from cprsim.logs.slurm import (
-    UNKNOWN_NODE,
-    bar_table,
-    local_hours,
-    node_lists,
-)
+from cprsim.logs.slurm import UNKNOWN_NODE, bar_table, local_hours, node_lists
 from cprsim.logs.spec import UNKNOWN_WORDS, LogSpec
 
 NEEDED_OF_JOBS = ("jobid", "state", "end", "nodelist")

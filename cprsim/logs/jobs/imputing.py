@@ -12,6 +12,7 @@ from math import inf, isfinite, nan
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from cprsim.job.records import HIGH, Z_95, Floats, Ints
@@ -28,15 +29,11 @@ FEWEST_TO_SPREAD = 3  # failures of which the spread says anything
 TRIES = 20  # instants of death that are drawn until one is possible
 
 
-class StageTimes(NamedTuple):
-    """The stages of a log's recoveries, and their logged durations."""
+def stage_times_of(attempts: Sequence[LoggedAttempt]) -> pd.DataFrame:
+    """Seconds that the stages of recoveries took, NaN where the log does not say.
 
-    stages: tuple[str, ...]  # that a recovery has, in order
-    took_s: Floats  # (n_failures, n_stages), NaN where the log does not say
-
-
-def stage_times_of(attempts: Sequence[LoggedAttempt]) -> StageTimes:
-    """Learn from single failures, each stage of whose recovery came once."""
+    A row for each single failure of whose recovery each stage came once, the stages in order.
+    """
     single = [
         attempt
         for attempt in attempts
@@ -51,16 +48,14 @@ def stage_times_of(attempts: Sequence[LoggedAttempt]) -> StageTimes:
         if isfinite(attempt.begin_s) and (isfinite(attempt.failed_s) or not told)
     ]
     n_of = {name: sum(name in dict(attempt.stages) for attempt in complete) for name in ORDER}
-    stages = tuple(
+    stages = [
         name for name in ORDER if n_of[name] > EXPECTED_SHARE * len(complete) and name != NOT_ALWAYS
-    )
-    rows = [
-        row for row in (_took_s(attempt, stages) for attempt in single) if not np.isnan(row).all()
     ]
-    return StageTimes(stages, np.array(rows, dtype=np.float64).reshape(len(rows), len(stages)))
+    rows = np.array([_took_s(attempt, stages) for attempt in single], dtype=np.float64)
+    return pd.DataFrame(rows.reshape(len(single), len(stages)), columns=stages).dropna(how="all")
 
 
-def _took_s(attempt: LoggedAttempt, stages: tuple[str, ...]) -> Floats:
+def _took_s(attempt: LoggedAttempt, stages: Sequence[str]) -> Floats:
     """Seconds of each stage: NaN unless the log says its start, and that of the next."""
     starts = {name: at_s for name, at_s in attempt.stages if isfinite(at_s)}
     if stages and isfinite(attempt.failed_s):
@@ -86,10 +81,10 @@ class Imputer:
     """Imputes missing instants by drawing from other failures."""
 
     def __init__(
-        self, usual: StageTimes, n_draws: int, gaps_s: Floats, rng: np.random.Generator
+        self, usual: pd.DataFrame, n_draws: int, gaps_s: Floats, rng: np.random.Generator
     ) -> None:
         """`gaps_s`: how long a job at work may leave its log without a sign of it [s]."""
-        self._stages, self._took_s = usual
+        self._took_s, self._stages = usual, tuple(usual)
         self._n, self._gaps_s, self._rng = n_draws, np.sort(gaps_s), rng
         self._share: Floats | None = None
         self._kept: dict[tuple[str, ...], tuple[Floats, Ints]] = {}
@@ -213,8 +208,7 @@ class Imputer:
         """
         key = tuple(names)
         if key not in self._kept:
-            rows = self._took_s[:, [self._stages.index(name) for name in names]]
-            rows = rows[np.isfinite(rows).all(axis=1)]
+            rows = self._took_s[[*names]].dropna().to_numpy()
             if len(rows) > MOST_KEPT:
                 rows = rows[self._rng.choice(len(rows), MOST_KEPT, replace=False)]
             n = n_again = len(rows)

@@ -10,10 +10,11 @@ from itertools import pairwise
 from math import inf, isfinite, isnan, nan
 
 import numpy as np
+import pandas as pd
 
 from cprsim.failures.sources import stream
 from cprsim.job.records import PARTS, S_PER_H, Estimate, Floats
-from cprsim.logs.jobs.imputing import ImputedFailure, Imputer, StageTimes, stage_times_of
+from cprsim.logs.jobs.imputing import ImputedFailure, Imputer, stage_times_of
 from cprsim.logs.jobs.reading import Events
 from cprsim.logs.jobs.timeline import STEP_BACK, JobTimeline, LoggedAttempt, LoggedSave, course_of
 from cprsim.logs.jobs.warm_ups import find_warm_ups, leave_open
@@ -115,7 +116,7 @@ def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[J
     booked = []
     for number, course in enumerate(courses):
         usual_of_job = stage_times_of(course.attempts)
-        usual = usual_of_job if len(usual_of_job.took_s) >= FEW_INCIDENTS else usual_of_all
+        usual = usual_of_job if len(usual_of_job) >= FEW_INCIDENTS else usual_of_all
         known_s = course.warm_ups_s if len(course.warm_ups_s) >= FEW_INCIDENTS else of_all_s
         booking = _Booking(course, usual, known_s, n_draws, stream(seed, number, "ledger"))
         booked.append(booking.ledger(usual_of_job))
@@ -132,9 +133,9 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
     return totals | ({"warm-up": Estimate(nan)} if is_unknown else {})
 
 
-def _took_h(usual: StageTimes, course: JobTimeline) -> dict[str, Floats]:
+def _took_h(usual: pd.DataFrame, course: JobTimeline) -> dict[str, Floats]:
     """Hours of the stages that the log tells in full."""
-    took_h = dict(zip(usual.stages, usual.took_s.T / S_PER_H, strict=True))
+    took_h = {str(name): took_s.to_numpy() / S_PER_H for name, took_s in usual.items()}
     if not course.tells_detection and "detect" in took_h:
         took_h["reschedule"] = took_h.pop("detect")
     if any(course.warm_ups_s):
@@ -190,7 +191,7 @@ class _Booking:
     """Completes the course of one job, attempt after attempt, and books its hours."""
 
     def __init__(
-        self, course: JobTimeline, usual: StageTimes, warm_ups_s: list[float], n_draws: int,
+        self, course: JobTimeline, usual: pd.DataFrame, warm_ups_s: list[float], n_draws: int,
         rng: np.random.Generator,
     ) -> None:  # fmt: skip
         self._course, self._n = course, n_draws
@@ -218,7 +219,7 @@ class _Booking:
         self._charged: list[tuple[LoggedAttempt, ImputedFailure, dict[str, Floats]]] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
 
-    def ledger(self, usual: StageTimes) -> JobLedger:
+    def ledger(self, usual: pd.DataFrame) -> JobLedger:
         """Book all, in order of time."""
         course, pace = self._course, self._pace
         for attempt in course.attempts:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +19,7 @@ from pyarrow import json as arrow_json
 
 from cprsim.errors import one_line
 from cprsim.events import EVENTS, FIELDS
+from cprsim.failures.outages import Note
 from cprsim.logs.files import opened, trace_error
 from cprsim.logs.jobs import google, slurm_jobs
 from cprsim.logs.jobs.attempts import attempt_events, is_header
@@ -66,7 +67,7 @@ class Events:
     jobs: tuple[str, ...]  # in the order of their first events
     steps: pd.DataFrame  # `progress` that says no more than a step: job, time_ns, step, attempt
     others: pd.DataFrame  # all other events, with all fields that are read
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def by_job(self) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
         """Job after job: its name, and its rows in order of time; those of one instant as read."""
@@ -84,7 +85,7 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     `time_unit` is that of times in tables of attempts. Raises TraceError for a file that is no log.
     """
     steps, other_tables = list[pa.Table](), list[pa.Table]()
-    jobs, notes = dict[str, None](), dict[str, None]()
+    jobs, notes = dict[str, None](), list[Note]()
     unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
     for file, job in _job_names([file for path in paths for file in _files(path)]).items():
         n_events = 0
@@ -104,14 +105,16 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
             raise trace_error(file, None, "holds no event that can be read (docs/events.md)")
     if damaged:
         places = ", ".join(damaged[:MOST_LINES_SHOWN]) + ", ..." * (len(damaged) > MOST_LINES_SHOWN)
-        notes[f"{len(damaged)} line(s) that are no event left out: {places}"] = None
+        words = f"line(s) that are no event left out: {places}"
+        notes.append(Note("dropped", len(damaged), words))
     for name, n in sorted(unknown.items())[:MOST_LINES_SHOWN]:
-        notes[f"{n} event(s) '{one_line(name)}' left out: no event of docs/events.md"] = None
+        words = f"event(s) '{one_line(name)}' left out: no event of docs/events.md"
+        notes.append(Note("dropped", n, words))
     of_steps, of_others = (
         pa.concat_tables(tables).unify_dictionaries().to_pandas()
         for tables in (steps, other_tables)
     )
-    return Events(tuple(jobs), of_steps, of_others, tuple(notes))
+    return Events(tuple(jobs), of_steps, of_others, tuple(dict.fromkeys(notes)))
 
 
 def _with_job(table: pa.Table, default_job: str) -> pa.Table:
@@ -144,7 +147,7 @@ def _job_names(files: list[Path]) -> dict[Path, str]:
 
 
 def _tables(
-    path: Path, damaged: list[str], notes: dict[str, None], time_unit: str | None
+    path: Path, damaged: list[str], notes: list[Note], time_unit: str | None
 ) -> Iterator[pa.Table]:
     """Yield the events of one file, by the reader that its first lines indicate.
 
@@ -165,22 +168,15 @@ def _tables(
     elif re.match(r"[^{\n]*\bjobid", head, re.IGNORECASE):
         raise trace_error(path, None, slurm_jobs.NO_EVENTS)
     else:
-        raise trace_error(
-            path,
-            None,
-            "is no log that can be read: no events of docs/events.md, no output of torchrun, and "
-            "no CSV of attempts with the columns start, end and last_step",
-        )
+        what = "no events of docs/events.md, no output of torchrun, and no CSV of attempts"
+        message = f"is no log that can be read: {what} with the columns start, end and last_step"
+        raise trace_error(path, None, message)
 
 
 def _of_rows(events: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:
-    rows = []
-    for event in events:
-        rows.append(event)
-        if len(rows) == EVENTS_AT_ONCE:
-            yield pa.Table.from_pylist(rows, SCHEMA)
-            rows = []
-    yield pa.Table.from_pylist(rows, SCHEMA)
+    events = iter(events)
+    while rows := list(islice(events, EVENTS_AT_ONCE)):
+        yield pa.Table.from_pylist(rows, SCHEMA)
 
 
 # ------------------------------------------------------------------------------------- JSON lines

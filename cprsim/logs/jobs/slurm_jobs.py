@@ -81,10 +81,10 @@ def _attempts(log: Path) -> pd.DataFrame:
     table = table.assign(**dict.fromkeys(set(OPTIONAL_OF_SACCT) - set(table), ""))
     state = table["state"].str.upper().str.extract(r"^(\w*)")[0]
     kind, right = state.map(KIND_OF_STATE), ", ".join(KIND_OF_STATE)
-    no_row_where(kind.isna().to_numpy(), table, log, "state", "{value} is none of " + right)
+    no_row_where(kind.isna(), table, log, "state", "{value} is none of " + right)
     start, end = (local_hours(table[name], log, LogSpec()) for name in ("start", "end"))
-    no_row_where((end < start).to_numpy(), table, log, "end", "{value} lies before the start")
-    endless = (end.isna() & start.notna() & (kind != RUNS)).to_numpy()
+    no_row_where(end < start, table, log, "end", "{value} lies before the start")
+    endless = end.isna() & start.notna() & (kind != RUNS)
     no_row_where(endless, table, log, "end", "{value}: a job that has ended has an end")
     elapsed = table["elapsed"].mask(table["elapsed"].str.lower().isin(NO_TIME), "")
     nodes, failed = (
@@ -92,7 +92,7 @@ def _attempts(log: Path) -> pd.DataFrame:
         for cells in (table["nodelist"], table["failednode"])
     )
     n_nodes = nodes.str.len().astype(float).fillna(pd.to_numeric(table["nnodes"], errors="coerce"))
-    unknown = (n_nodes.isna() & start.notna() & (end != start)).to_numpy()
+    unknown = n_nodes.isna() & start.notna() & (end != start)
     no_row_where(unknown, table, log, "nodelist", f"on how many nodes? Write it with {SACCT}")
     return pd.DataFrame({
         "job": (table["cluster"] + "/" + table["jobid"]).str.removeprefix("/"), "kind": kind,

@@ -298,8 +298,6 @@ class JobTimeline:
             self._resume(at_s, step)
         elif name.startswith("save."):
             self._saving(at_s, event)
-        elif name == "progress" and isfinite(step):
-            self.progress(at_s, step)
         elif name == "job.end":
             self._end(at_s, event)
         self._at_s = at_s
@@ -494,8 +492,6 @@ class JobTimeline:
                 save.open, save.committed = self.background, not self.background
 
     def _end(self, at_s: float, event: Any) -> None:
-        if self._state is OVER:
-            return
         outcome = word_of(event.outcome)
         self.ended, self.wall_s, self.finished = True, at_s, outcome in DONE
         unsaid = self.finished or self._state is START or self._worked_since(event.step)

@@ -51,12 +51,9 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
         if not (saved or closing or begins):
             continue
         if not (saved or stamp):
-            raise trace_error(
-                path,
-                number,
-                "an event of torchrun without a time stamp before it, as "
-                "`torchrun ... 2>&1 | ts '%Y-%m-%dT%H:%M:%.S'` puts there",
-            )
+            pipe = "`torchrun ... 2>&1 | ts '%Y-%m-%dT%H:%M:%.S'`"
+            message = f"an event of torchrun without a time stamp before it, as {pipe} puts there"
+            raise trace_error(path, number, message)
         try:
             if saved:
                 yield from _of_checkpoint(saved[0], saved[1])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cprsim.job.records import Bools, Floats
-from cprsim.logs.jobs.timeline import JobTimeline, LoggedAttempt, LoggedSave, Points
+from cprsim.logs.jobs.timeline import NOWHERE, JobTimeline, LoggedAttempt, LoggedSave, Points
 
 CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
 LEAST_SAVE_SHARE = 0.2  # of a usual save: less delay is no save
@@ -88,29 +88,20 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
 
     Or without the stretches from a logged start of work to the next point.
     """
-    points = [run.points for run in course.runs]
-    every_nth = max(1, sum(len(stretch.at_s) for stretch in points) // MOST_PACES)
-    idle = [~stretch.stalled for stretch in points]
-    for run, of_run in zip(course.runs, idle, strict=True):
-        of_run[:1] &= not run.infers_begin and (after_starts or isnan(run.begin_s))
-    working = [of_run & ~stretch.open_ for stretch, of_run in zip(points, idle, strict=True)]
-    plain = [
-        is_work & (np.diff(stretch.step) > 0)
-        for stretch, is_work in zip(points, working, strict=True)
+    at_s, step, stalled, open_ = zip(NOWHERE, *(run.points for run in course.runs), strict=True)
+    took_s, steps = (np.concatenate([np.diff(one) for one in of]) for of in (at_s, step))
+    is_unsure = [
+        (np.arange(len(run.points.stalled)) == 0)
+        & (run.infers_begin or not (after_starts or isnan(run.begin_s)))
+        for run in course.runs
     ]
-    if not any(chosen.any() for chosen in plain):  # half-told saves between all points
-        plain = [one & (np.diff(stretch.step) > 0)
-                 for stretch, one in zip(points, idle, strict=True)]  # fmt: skip
-
-    def of_all(column: str, rows: Sequence[Bools]) -> Floats:
-        """From one point to the next."""
-        pieces = [
-            np.diff(getattr(stretch, column))[chosen][::every_nth]
-            for stretch, chosen in zip(points, rows, strict=True)
-        ]
-        return np.concatenate([np.empty(0), *pieces])
-
-    took_s, steps = of_all("at_s", plain), of_all("step", plain)
+    idle = ~np.concatenate(stalled) & ~np.concatenate([NOWHERE.stalled, *is_unsure])
+    plain = idle & ~np.concatenate(open_) & (steps > 0)
+    if not plain.any():  # half-told saves between all points
+        plain = idle & (steps > 0)
+    every_nth = max(1, len(took_s) // MOST_PACES)
+    idle_s, idle_steps = took_s[idle][::every_nth], steps[idle][::every_nth]
+    took_s, steps = took_s[plain][::every_nth], steps[plain][::every_nth]
     seen_s = nan  # of a step: half of all steps were faster
     if len(steps):
         rate = took_s / steps
@@ -122,17 +113,17 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
     off_s = took_s - step_s * steps
     spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
     saves = [save for run in course.runs for save in run.saves]
-    lacks_an_end = [
+    lacks_an_end = any(
         save.is_half or (save.open and save is not run.saves[-1])  # the last may have had none
         for run in course.runs
         for save in run.saves
-    ]
+    )
     known_s = stalls_s(course)
-    delays_s = of_all("at_s", idle) - step_s * of_all("step", idle)
+    delays_s = idle_s - step_s * idle_steps
     delays_s = delays_s[delays_s > max(CLEAR * spread_s, LOG_ROUNDING)]
     usual_s = known_s if len(known_s) else delays_s
     tells_saves = any(isfinite(save.step) for save in saves)
-    tells_all = tells_saves and not any(lacks_an_end) and isfinite(step_s)
+    tells_all = tells_saves and not lacks_an_end and isfinite(step_s)
     return JobPace(
         step_s,
         spread_s,
@@ -140,8 +131,8 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
         _every(saves),
         is_said,
         tells_saves,
-        len(delays_s) > 0 or any(lacks_an_end),
-        of_all("step", idle) * step_s if tells_all else of_all("at_s", idle),
+        len(delays_s) > 0 or lacks_an_end,
+        idle_steps * step_s if tells_all else idle_s,
     )
 
 
