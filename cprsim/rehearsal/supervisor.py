@@ -35,10 +35,6 @@ from cprsim.training.kernel.optimizers import optimizer_for
 LOOK_S = 0.005  # between two checks of heartbeats, at least
 
 
-class RunError(WorkerError):
-    """A run can't continue: a process of it failed otherwise than as ordered."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class FinishedRun:
     """Results of a run."""
@@ -88,7 +84,7 @@ class Supervisor:
     # ----------------------------------------------------------------- the run as a whole
 
     def run(self) -> FinishedRun:
-        """Run the job. Raises RunError where it can't continue; no process is left either way.
+        """Run the job. Raises WorkerError where it can't continue; no process is left either way.
 
         Ctrl-C ends all processes first, and is KeyboardInterrupt then.
         """
@@ -104,7 +100,9 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         self._fatal: asyncio.Future[Any] = loop.create_future()
         loop.set_exception_handler(
-            lambda _, context: self._fail(context.get("exception") or RunError(context["message"]))
+            lambda _, context: self._fail(
+                context.get("exception") or WorkerError(context["message"])
+            )
         )
         limit_s = min(self._orders.limit_s, 1e8)
         try:
@@ -112,7 +110,7 @@ class Supervisor:
                 ran: FinishedRun = await first_of(self._fatal, self._from_start_to_end())
                 return ran
         except TimeoutError:
-            raise RunError(f"the run took longer than {limit_s:.0f} s") from None
+            raise WorkerError(f"the run took longer than {limit_s:.0f} s") from None
         finally:
             await self._group.close()
 
@@ -125,13 +123,15 @@ class Supervisor:
         try:
             await self._set_up()
         except ConnectionError:
-            raise RunError("one of its processes ended before the run began: do it again") from None
+            raise WorkerError(
+                "one of its processes ended before the run began: do it again"
+            ) from None
         self._began_at = monotonic()
         await first_of(self._until_done(), asyncio.gather(self._strike(), self._watch()))
         try:
             return await self._ran()
         except ConnectionError:
-            raise RunError("one of its processes ended before it gave its state") from None
+            raise WorkerError("one of its processes ended before it gave its state") from None
 
     async def _set_up(self) -> None:
         await self._group.open(self._hear)
@@ -223,7 +223,7 @@ class Supervisor:
     ) -> None:
         """Handle a message that is no answer: an error, or a fact that a trainer notes."""
         if kind == "error":
-            self._fail(RunError(content.strip()))
+            self._fail(WorkerError(content.strip()))
         elif node is self._node.get(self._trainers[0]):
             self._position = position
             self._note(content, at=at)

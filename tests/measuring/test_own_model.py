@@ -38,7 +38,7 @@ def test_behind_the_protocol_every_trial_is_bit_by_bit_the_same(
     monkeypatch.setattr(weights, "free_bytes", lambda: free_bytes)
     mapped = Mock(wraps=np.memmap)
     monkeypatch.setattr(np, "memmap", mapped)
-    shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5).clicks
+    shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5)[0]
     plan = TrainingPlan(50, rate=0.2, schedule="linear", optimizer=optimizer)
     shards = Shards(shape.tables, 4)
     train, test = clicks[:2500], clicks[2500:]

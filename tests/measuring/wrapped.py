@@ -85,7 +85,7 @@ class Wrapped:
 
 def make(seed: int, options: Mapping[str, Any]) -> Wrapped:
     """A small one on generated clicks, as `cprsim measure` would make it."""
-    train, test = split(generate(TableLayout((40, 3, 300)), options["samples"], seed).clicks)
+    train, test = split(generate(TableLayout((40, 3, 300)), options["samples"], seed)[0])
     shape = ModelShape(train.tables, 4, (8,), (8,))
     plan = TrainingPlan(50, rate=0.03, schedule="linear", optimizer="adagrad", seed=seed)
     return Wrapped(shape, train, test, plan)

@@ -141,11 +141,6 @@ class Replicas:
             optimizer.dense_state[:] = trainer.optimizer.dense_state
         self.position = trainer.position
 
-    @property
-    def n_batches(self) -> int:
-        """Batches that are left of one pass over the clicks."""
-        return -(-(len(self.clicks) - self.position) // self.plan.batch)
-
     def dense(self, trainer: int) -> Array:
         """The replica (n_dense,) of one trainer, live."""
         return self._replicas[trainer][0].dense
@@ -164,8 +159,8 @@ class Replicas:
                 f"training diverged: the learning rate {self.plan.rate:g} is too high"
             )
 
-    def evaluate(self, clicks: Clicks, model: Dlrm | None = None) -> Quality:
-        model = model or self.result()
+    def evaluate(self, clicks: Clicks) -> Quality:
+        model = self.result()
         return quality(clicks.label, predict(model, clicks, lambda n: Workspace(model, n)))
 
     def result(self) -> Dlrm:

@@ -58,7 +58,7 @@ def checks_of(observed: Observed, fitted: FittedCurve) -> dict[str, Any]:
         },
         "intercept": asdict(SeedMean.over(fitted.intercept)),
         "noise_of_one_trial": {
-            f"failure at {at:.0%}": float(fitted.noise.at(np.array([at]))[0]) for at in NOISE_AT
+            f"failure at {at:.0%}": float(np.exp(fitted.noise(at))) for at in NOISE_AT
         },
         "correlation_with_pls": correlation(observed.pls),
         "correlation_with_weighted_pls": correlation(weighted(observed, fitted.parts)),
