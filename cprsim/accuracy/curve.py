@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cprsim.accuracy.expected import Prediction, nothing_lost
-from cprsim.accuracy.response import BY_PLS, Response
+from cprsim.accuracy.response import BY_PLS, COUNTED, Response
 from cprsim.errors import ParameterError
 from cprsim.files import NOT_STORED, digest_of
 from cprsim.job.losses import WHOLE, Metric, priority_key, strategy_key
@@ -138,7 +138,8 @@ class StalenessCurve:
                     f"the curve {self.name} prices {response.strategy} by `degraded`, and under "
                     f"{policy.name} the job never works at less than its speed: give another `by`"
                 )
-            return response.predict_counted(costs, useful_h)
+            counted, degrees = COUNTED[response.by](costs, useful_h), response.degrees
+            return Prediction(*response.predict(counted), counted > response.most_pls, degrees)
         return response.predict_losses(losses, replications, useful_h, policy.interval_h)
 
 

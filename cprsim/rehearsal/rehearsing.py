@@ -308,7 +308,7 @@ def _write_before(journal: Path, calibration: RunCalibration, planned: list[Plan
     files: dict[str, Any] = {BEFORE: {"calibration": asdict(calibration)}}
     for plan in planned:
         run = {
-            "orders": plan.orders.plain(),
+            "orders": asdict(plan.orders),
             "predicted": _log_as_plain(plan.predicted.log),
         }
         files.setdefault(f"trace-{plan.trace}.json", {})[plan.policy.name] = run

@@ -39,6 +39,7 @@ class JobSaves:
     ) -> None:
         self._orders, self._store, self._nodes, self._note = orders, store, nodes, note
         self._image_bytes = image_bytes
+        self._slots, self._servers = range(orders.n_slots), range(orders.n_servers)
         # and what writes each; None while it is captured
         self._in_flight: dict[DueSave, asyncio.Task[None] | None] = {}
         self._n_started = self._n_committed = self.bytes_saved = 0
@@ -46,14 +47,6 @@ class JobSaves:
         self._in_files = START
         self._in_memory: DueSave | None = None
         self._due_again: dict[int, int] = {}  # kinds of saves that a failure cut off, and where
-
-    @property
-    def _slots(self) -> range:
-        return range(self._orders.n_slots)
-
-    @property
-    def _servers(self) -> range:
-        return range(self._orders.n_servers)
 
     # ----------------------------------------------------------------- a save
 

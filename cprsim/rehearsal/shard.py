@@ -16,7 +16,7 @@ from cprsim.rehearsal.store import Arrays
 from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.model import Dlrm
 from cprsim.training.kernel.optimizers import optimizer_for
-from cprsim.training.kernel.shards import Segment
+from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.trackers import (
     ABSENT,
     TRACKER_CLASSES,
@@ -69,7 +69,7 @@ class Shard:
             return
         if how.tracker == "scar":
             self._saved = self.table.copy()
-        segments = tuple(_whole_table(layout, number) for number in tracked)
+        segments = Shards(layout, n_servers=1).of_tables(tracked)
         self._tracker = TRACKER_CLASSES[how.tracker](
             Tracked(
                 layout, segments, how.fraction, self.table, self._saved, material.plan.seed,
@@ -162,11 +162,6 @@ class Shard:
             self._saved[:] = self.table
         if self._tracker is not None:
             self._tracker.forget(0)
-
-
-def _whole_table(layout: TableLayout, table: int) -> Segment:
-    rows = layout.of(table)
-    return Segment(table, 0, slice(rows.start, rows.stop, 1))
 
 
 def initial_rows(material: Material, table: Array, server: int) -> Array:

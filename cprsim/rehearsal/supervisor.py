@@ -56,6 +56,9 @@ class Supervisor:
     ) -> None:
         self._material, self._orders = material, orders
         self._folder, self._store = store, SaveFiles(store)
+        self._servers = range(orders.n_servers)
+        self._trainers = range(orders.n_servers, orders.n_slots)
+        self._end = material.n_samples if orders.until is None else orders.until
         self._group = ProcessGroup(placement, f"g{store.name[-8:]}")
         self._node: dict[int, JobProcess] = {}
         size = image_bytes(material)
@@ -170,20 +173,6 @@ class Supervisor:
         self._facts.append(RunFact(at_s, what, slot, position, **more))
 
     # ----------------------------------------------------------------- processes
-
-    @property
-    def _servers(self) -> range:
-        return range(self._orders.n_servers)
-
-    @property
-    def _trainers(self) -> range:
-        return range(self._orders.n_servers, self._orders.n_slots)
-
-    @property
-    def _end(self) -> int:
-        """Position at which the run ends."""
-        until = self._orders.until
-        return self._material.n_samples if until is None else until
 
     async def _reserve(self, slot: int) -> None:
         """Reserve a spare for a slot; its heartbeats begin."""

@@ -18,7 +18,7 @@ from cprsim.job.records import EventKind, EventLog, Floats
 from cprsim.results import pipeline
 from cprsim.scenario.assemble import Experiment
 from cprsim.training.kernel.metrics import Quality
-from cprsim.training.kernel.playing import Course, LossCurve
+from cprsim.training.kernel.playing import Course, LossCurve, play
 from cprsim.training.kernel.saving import Saver
 from cprsim.training.kernel.schedule import of_log
 from cprsim.training.kernel.shards import Shards
@@ -115,7 +115,8 @@ def runs_of(
             course.go_to(model.n_samples)
             return Trained(model.evaluate(), course.curve()), None, ()
         saver = Saver(model, shards, policy.sub_saves)
-        course.play(saver, of_log(log, useful_h, cluster.shard_slots, cluster.replica_slots))
+        schedule = of_log(log, useful_h, cluster.shard_slots, cluster.replica_slots)
+        play(model, saver, schedule, course.go_to)
         return Trained(model.evaluate(), course.curve()), saver, ()
 
     return train

@@ -46,7 +46,7 @@ def quick() -> Golden:
             for trace in range(TRACES)
         ]
         for trace, ordered in enumerate(orders):
-            yield f"orders {policy.name} {trace}", ordered.plain()
+            yield f"orders {policy.name} {trace}", json.loads(json.dumps(asdict(ordered)))
         if Path(KEPT, f"{policy.name}-0-1.json").exists():
             run = log_from(kept(f"{policy.name}-0-1.json")["log"])
             measured = quantities(folded(run, job.useful_h, job.cluster.n_emb_ps))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cprsim.job.records import Activity, EventKind, EventLog, SubSaves
-from cprsim.training.kernel.playing import Course, LossCurve
+from cprsim.training.kernel.playing import Course, LossCurve, play
 from cprsim.training.kernel.saving import Saver
 from cprsim.training.kernel.schedule import of_log
 from cprsim.training.kernel.shards import Shards
@@ -39,7 +39,7 @@ def log_of(*events: tuple[EventKind, float] | tuple[EventKind, float, int]) -> E
 
 def replay(log: EventLog, trainer, saver, slots=SLOTS, trainers=TRAINERS) -> LossCurve:
     course = Course(trainer)
-    course.play(saver, of_log(log, USEFUL_H, slots, trainers))
+    play(trainer, saver, of_log(log, USEFUL_H, slots, trainers), course.go_to)
     return course.curve()
 
 

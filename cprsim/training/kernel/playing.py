@@ -74,10 +74,6 @@ class Course:
             self._noted.append((mark, stop, self.model.run(stop) * (stop - first)))
             self._tell(stop)
 
-    def play(self, saver: Saver, schedule: Schedule) -> None:
-        """Run `play`, with the loss recorded."""
-        play(self.model, saver, schedule, self.go_to)
-
     def curve(self) -> LossCurve:
         """The recorded losses; empty if the model does not report its loss."""
         if not self._noted:

@@ -86,6 +86,7 @@ class ProxyTrainer:
         self.shape, self.clicks, self.plan = shape, clicks, plan
         self.observe: Callable[[Array], None] | None = None
         self.test = clicks if test is None else test
+        self.n_samples, self.seed = len(clicks) * plan.epochs, plan.seed
         self._n_parts = n_parts
         self.model = Dlrm(shape)
         self.model.initialise(plan.seed)
@@ -96,10 +97,6 @@ class ProxyTrainer:
         self._workspaces: dict[int, Workspace] = {}
 
     @property
-    def n_samples(self) -> int:
-        return len(self.clicks) * self.plan.epochs
-
-    @property
     def position(self) -> int:
         """Samples trained so far."""
         return int(self._position[0])
@@ -108,10 +105,6 @@ class ProxyTrainer:
     def weights(self) -> FusedWeights:
         model, optimizer = self.model, self.optimizer
         return FusedWeights(model.table, optimizer.row_state, model.dense, optimizer.dense_state)
-
-    @property
-    def seed(self) -> int:
-        return self.plan.seed
 
     def on_grid(self, samples: float) -> int:
         return self.plan.on_grid(samples, len(self.clicks))

@@ -180,12 +180,8 @@ class OwnModel:
         self.weights = ModelWeights(trainer, self.layout)
         self.changed: Array = np.zeros(self.layout.n_rows, np.uint8)
         self.observe: Callable[[Array], None] | None = None
-        self.position = 0
+        self.n_samples, self.position = int(trainer.n_samples), 0
         self._column = {name: number for number, name in enumerate(trainer.tables)}
-
-    @property
-    def n_samples(self) -> int:
-        return int(self.trainer.n_samples)
 
     def on_grid(self, samples: float) -> int:
         return int(self.trainer.on_grid(min(max(samples, 0), self.n_samples)))

@@ -27,11 +27,8 @@ class EmbeddingTable:
 
     def __init__(self, name: str, module: Any, optimizers: Sequence[Any]) -> None:
         self.name, self.weight = name, module.weight
+        self.n_rows = int(module.weight.shape[0])
         self.owner = owner_of(module.weight, optimizers)
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.weight.shape[0])
 
     @property
     def parts(self) -> list[Any]:
