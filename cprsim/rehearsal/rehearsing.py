@@ -329,10 +329,4 @@ def _log_as_plain(log: EventLog) -> dict[str, list[float]]:
 
 def log_from(plain: dict[str, Any]) -> EventLog:
     """The log that was written as JSON."""
-    columns = {
-        column.name: np.array(
-            plain[column.name], float if column.name in ("at_h", "progress_h") else np.int64
-        )
-        for column in fields(EventLog)
-    }
-    return EventLog(**columns)
+    return EventLog(**{name: np.array(values) for name, values in plain.items()})

@@ -102,7 +102,7 @@ def test_the_checks_see_what_was_made() -> None:
 
 def test_held_out_histories_do_not_enter_and_are_seen_to_fail() -> None:
     seen = seen_of(6)
-    double = {m: np.where(seen.held_out, 3.0, 1.0) * one for m, one in seen.loss.items()}
+    double = {m: np.where(seen.trials["held_out"], 3.0, 1.0) * one for m, one in seen.loss.items()}
     spoilt = replace(seen, loss=double)
     found = fit(spoilt, Metric.AUC)
     np.testing.assert_equal(fitted_of(6).slopes, found.slopes)
@@ -141,7 +141,10 @@ def test_whether_held_out_runs_are_predicted_may_not_be_told(
 
 def test_what_makes_a_curve_unfit_for_use_is_said() -> None:
     few, seen, rng = seen_of(3, 1e-4, 0.2), seen_of(8, 1e-5, 0.2), np.random.default_rng(1)
-    noisy = {m: one + seen.held_out * rng.normal(0, 0.1, len(one)) for m, one in seen.loss.items()}
+    noisy = {
+        m: one + seen.trials["held_out"].to_numpy() * rng.normal(0, 0.1, len(one))
+        for m, one in seen.loss.items()
+    }
     reasons = [
         " ".join(why_unfit(Measured((), some, {metric: fit(some, metric) for metric in ALWAYS})))
         for some in (few, seen, replace(seen, loss=noisy))

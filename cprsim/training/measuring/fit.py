@@ -120,7 +120,8 @@ def fit(observed: Observed, metric: Metric) -> FittedCurve:
             f"{n_seeds} complete seeds are too few for a standard error; at least "
             f"{FEWEST_SEEDS}: allow more time"
         )
-    fitted = observed.some(~observed.held_out)
+    fitted = observed.some(~observed.trials["held_out"].to_numpy())
+    seeds = fitted.trials["seed"].to_numpy()
     model = _Model(fitted, metric, observed.strategies)
     parameters = model.start()
     errors, noise = np.full(len(model.loss), 0.01 * model.typical), Polynomial([0.0])
@@ -130,7 +131,7 @@ def fit(observed: Observed, metric: Metric) -> FittedCurve:
     parameters = model.solve(parameters, errors)
     without = []
     for seed in range(n_seeds):
-        others = fitted.seed != seed
+        others = seeds != seed
         again = _Model(fitted.some(others), metric, observed.strategies, model.size)
         without.append(again.parts(again.solve(parameters, errors[others])))
     parts = model.parts(parameters)
@@ -142,7 +143,7 @@ def fit(observed: Observed, metric: Metric) -> FittedCurve:
 def weighted(observed: Observed, parts: dict[str, Replicate]) -> Floats:
     """(n,) weighted PLS of every trial."""
     number = observed.shards.replication
-    phi = np.array([parts[trial.saving.strategy].interval_share for trial in observed.trials])
+    phi = np.array([parts[key].interval_share for key in observed.trials["strategy"]])
     # W is the same for all
     lost = weighed(observed.shards, parts[WHOLE].weight, phi[number], 1.0, observed.interval)
     return np.asarray(np.bincount(number, lost, len(observed.trials)), float)
@@ -152,7 +153,7 @@ def predicted(observed: Observed, parts: dict[str, Replicate]) -> Floats:
     """(n,) loss of every trial."""
     lost = weighted(observed, parts)
     for key in observed.strategies:
-        some = observed.strategy(key)
+        some = (observed.trials["strategy"] == key).to_numpy()
         lost[some] = parts[key].along(lost[some])
     return lost
 
@@ -167,11 +168,10 @@ class _Model:
         self.shards, self.interval = observed.shards, observed.interval
         at = observed.shards.progress_h
         self.hats = np.stack([np.interp(at, AT, unit) for unit in np.eye(len(AT))], axis=1)
-        self.strategy = np.array(
-            [strategies.index(trial.saving.strategy) for trial in observed.trials]
-        )
-        self.first_at = np.array([trial.failures[0].at_fraction for trial in observed.trials])
-        lost = float(observed.pls.mean())
+        trials = observed.trials
+        self.strategy = np.array([strategies.index(key) for key in trials["strategy"]])
+        self.first_at = trials["at"].to_numpy()
+        lost = float(trials["pls"].to_numpy().mean())
         self.typical = float(np.mean(np.abs(self.loss))) + TINY
         self.size = size or self.typical / max(lost, TINY)  # of a slope
         n = len(strategies)
