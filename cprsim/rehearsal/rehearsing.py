@@ -29,7 +29,7 @@ from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer, forking
 from cprsim.rehearsal.orders import Orders
-from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, predict
+from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, model_of, predict
 from cprsim.rehearsal.setting import (
     kills_of,
     material_of,
@@ -239,8 +239,8 @@ class _Session:
             n_left_out += n
             for policy in policies:
                 orders = orders_of(job, policy, material, kills)
-                predicted = predict(job, policy, orders, calibration, material, trace)
-                planned.append(Planned(policy, trace, orders, predicted))
+                model = model_of(job, policy, orders, calibration, material)
+                planned.append(Planned(policy, trace, orders, predict(model, trace)))
                 require_in_time(planned[-1])
         return planned, n_left_out
 

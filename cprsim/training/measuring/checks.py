@@ -94,7 +94,7 @@ def _held_out(observed: Observed, fitted: FittedCurve) -> list[dict[str, Any]]:
     trials, loss, checks = observed.trials, observed.loss[fitted.metric], []
     by_others = by_each[trials["seed"], np.arange(len(trials))]
     held_out = trials[trials["held_out"]]
-    for (key, n), group in held_out.groupby(["strategy", "n_failures"], sort=False):
+    for (key, _), group in held_out.groupby(["strategy", "n_failures"], sort=False):
         if group["seed"].nunique() < 2:
             continue
         chosen, seed = group.index.to_numpy(), group["seed"].to_numpy()
@@ -105,7 +105,7 @@ def _held_out(observed: Observed, fitted: FittedCurve) -> list[dict[str, Any]]:
         checks.append(
             {
                 "strategy": key,
-                "n_failures": int(n),
+                "n_failures": int(group["n_failures"].iloc[0]),
                 "pls": float(group["pls"].to_numpy().mean()),
                 "measured": float(measured.mean()),
                 "measured_over_predicted": asdict(relative),
