@@ -58,12 +58,8 @@ class StalenessCurve:
     @property
     def unfit_metrics(self) -> dict[Metric, tuple[str, ...]]:
         """Reasons against decisions by single metrics; only metrics that are unfit."""
-        checks = {metric: self.checks.get(metric.value, {}) for metric in self.metrics}
-        return {
-            metric: tuple(of_metric[UNFIT])
-            for metric, of_metric in checks.items()
-            if UNFIT in of_metric
-        }
+        reasons = {m: tuple(self.checks.get(m.value, {}).get(UNFIT, ())) for m in self.metrics}
+        return {metric: some for metric, some in reasons.items() if some}
 
     @property
     def bytes_shares(self) -> dict[str, float]:
@@ -98,9 +94,7 @@ class StalenessCurve:
         """`sub_saves` with the bytes that the curve counted at these settings, if it did."""
         key = priority_key(sub_saves)
         share = self.bytes_shares.get(key)
-        measured = next(
-            (response.settings for response in self.responses if response.strategy == key), None
-        )
+        measured = {response.strategy: response.settings for response in self.responses}.get(key)
         if share is None or measured is None:
             return sub_saves
         alike = _what_decides(measured) == _what_decides(sub_saves)

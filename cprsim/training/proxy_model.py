@@ -39,11 +39,6 @@ class ProxyModel:
         """The model at the start of its run."""
         return ProxyTrainer(self.shape, self.train, self.plan, test=self.test)
 
-    @property
-    def measured_on(self) -> str:
-        """The data on which accuracy was measured, in words."""
-        return f"a stand-in: {self}; tested on the {len(self.test):,} clicks that follow"
-
     def __str__(self) -> str:
         clicks = "generated" if self.teacher is not None else "logged"
         plan, tables = self.plan, self.shape.tables

@@ -37,7 +37,7 @@ class Shards:
         trainer.run(first + trainer.plan.batch)
         rows = trainer.clicks.rows[first : trainer.position]
         flat = rows.ravel()
-        gradients = trainer._workspaces[len(rows)].d_fields[:, 1:].reshape(rows.size, -1)
+        gradients = trainer._workspace(len(rows)).d_fields[:, 1:].reshape(rows.size, -1)
         server_of, place_of = places(self.what.shards)
         for server, shard in enumerate(self.shards):
             (mine,) = np.nonzero(server_of[flat] == server)

@@ -165,8 +165,10 @@ def _remarks(words: str, stand_in: ProxyModel | None, team: Team | None) -> Iter
     if stand_in is not None and stand_in.n_skipped:
         yield f"Left out of the log: {count(stand_in.n_skipped, 'bad line')}."
     yield "One run per strategy: differences this small vary from seed to seed."
-    own = f"a trainer of your own: {words}"
-    yield f"Accuracy was measured on {own if stand_in is None else stand_in.measured_on}."
+    on = f"a trainer of your own: {words}"
+    if stand_in is not None:
+        on = f"a stand-in: {words}; tested on the {len(stand_in.test):,} clicks that follow"
+    yield f"Accuracy was measured on {on}."
     if team is not None:
         yield (
             f"{team.setting.n_trainers} replicas in step by {team.setting.name}, "

@@ -13,6 +13,7 @@ that a run can be repeated bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -113,7 +114,8 @@ class Replicas:
         self._gradients: list[Array] = []  # of an iteration of synchronous SGD
         self._rate = plan.rate  # at which they are applied
         self._lost_parts: set[int] = set()  # of the central copy, by server
-        self._workspaces: dict[tuple[int, int, int], Workspace] = {}  # and by samples
+        # by trainer, thread and samples
+        self._workspace = cache(lambda trainer, _, n: Workspace(replicas[trainer % n_own][0], n))
         self._schedule = SCHEDULES[plan.schedule]
         self._do: dict[int, Callable[[int, int], None]] = {
             SyncEvent.BEGAN: self._begin,
@@ -175,10 +177,7 @@ class Replicas:
         model, _ = self._replicas[trainer]
         batch = slice(self.position, min(self.position + self.plan.batch, len(self.clicks)))
         rows = self.clicks.rows[batch]
-        key = (trainer, thread, len(rows))
-        if key not in self._workspaces:
-            self._workspaces[key] = Workspace(model, len(rows))
-        work = self._workspaces[key]
+        work = self._workspace(trainer, thread, len(rows))
         rate = self._schedule(self.plan.rate, self.position / len(self.clicks))
         model.forward(self.clicks.integers[batch], rows, work)
         loss = model.backward(self.clicks.integers[batch], self.clicks.label[batch], work)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 
@@ -94,7 +95,7 @@ class ProxyTrainer:
         self.changed = np.zeros(shape.tables.n_rows, np.uint8)
         self._position = np.zeros(1, np.int64)
         self._schedule = SCHEDULES[plan.schedule]
-        self._workspaces: dict[int, Workspace] = {}
+        self._workspace = cache(partial(Workspace, self.model))
 
     @property
     def position(self) -> int:
@@ -152,11 +153,6 @@ class ProxyTrainer:
             loss += its_loss
             parts.append((d_dense.copy(), d_fields.copy()))
         return loss, sum_of_parts(parts)
-
-    def _workspace(self, n: int) -> Workspace:
-        if n not in self._workspaces:
-            self._workspaces[n] = Workspace(self.model, n)
-        return self._workspaces[n]
 
     def predict(self, clicks: Clicks) -> Array:
         """Logits (n,) of clicks that the model is not trained on."""
