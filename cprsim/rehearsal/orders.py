@@ -131,10 +131,10 @@ def _grid(
     on_grid: Callable[[float], int],
 ) -> list[DueSave]:
     """Saves after every `every_h` hours of progress."""
-    saves = []
-    for number in range(1, floor(useful_h / every_h + ROUNDING) + 1):
-        position = on_grid(min(number * every_h / useful_h, 1.0) * n_samples)
-        saves.append(DueSave(position, number))
+    saves = [
+        DueSave(on_grid(min(number * every_h / useful_h, 1.0) * n_samples), number)
+        for number in range(1, floor(useful_h / every_h + ROUNDING) + 1)
+    ]
     positions = [save.position for save in saves]
     if len(set(positions)) < len(positions) or 0 in positions:
         raise ParameterError(

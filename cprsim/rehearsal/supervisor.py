@@ -24,7 +24,7 @@ from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup
 from cprsim.rehearsal.orders import DueSave, Kill, Orders
 from cprsim.rehearsal.saves import JobSaves
 from cprsim.rehearsal.server import Server
-from cprsim.rehearsal.shard import Shard, initial_rows
+from cprsim.rehearsal.shard import Shard
 from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE, TrainerProcess
@@ -153,8 +153,7 @@ class Supervisor:
     def _write_first_images(self) -> None:
         start = fresh_model(self._material)
         for number in self._servers:
-            rows = initial_rows(self._material, start.table, number)
-            shard = Shard(self._material, number, rows, None)
+            shard = Shard(self._material, number, start.table, None)
             write(self._store.image(str(number)), shard.state())
         dense_state = optimizer_for(self._material.plan.optimizer, start).dense_state
         write(self._store.image(DENSE), {"dense": start.dense, "dense_state": dense_state})
