@@ -147,8 +147,7 @@ class Rehearsal:
     def wrong(self) -> dict[str, tuple[str, ...]]:
         """Quantities outside their tolerance, by strategy."""
         off = {
-            policy.name: tuple(line.name for line in self.verdict(policy) if line.off)
-            for policy in self.policies
+            p.name: tuple(line.name for line in self.verdict(p) if line.off) for p in self.policies
         }
         return {name: some for name, some in off.items() if some}
 

@@ -260,14 +260,11 @@ class Replicas:
 
     def _restore_parts(self, sent: Array) -> None:
         """Parts of the central copy on new servers: as the first trainer to exchange has them."""
+        n_dense, n_servers = len(sent), max(1, self.setting.n_servers)
         for server in self._lost_parts:
-            part = self._part(server)
+            part = slice(server * n_dense // n_servers, (server + 1) * n_dense // n_servers)
             self.model.dense[part] = sent[part]
         self._lost_parts.clear()
-
-    def _part(self, server: int) -> slice:
-        n_dense, n_servers = len(self.model.dense), max(1, self.setting.n_servers)
-        return slice(server * n_dense // n_servers, (server + 1) * n_dense // n_servers)
 
     def gather(self) -> None:
         """Put the content of a save into `model`: without a central copy, the mean."""

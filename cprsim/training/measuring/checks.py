@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import StrEnum
 from math import sqrt
 from typing import Any
 
@@ -18,22 +17,16 @@ from cprsim.training.measuring.observed import Observed
 CONTROL = "round-robin"
 FAILS_BEYOND = 0.2  # of the prediction: what is surely further off is not predicted
 NOISE_AT = (0.1, 0.5, 0.9)  # shares of the run
+# whether the curve predicts what held-out histories lose
+HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD = "holds", "does not hold", "cannot be told"
 
 
-class HeldOutVerdict(StrEnum):
-    """Whether the curve predicts what held-out histories lose."""
-
-    HOLDS = "holds"
-    FAILS = "does not hold"
-    UNKNOWN = "cannot be told"
-
-
-def verdict_of(ratio: SeedMean) -> HeldOutVerdict:
+def verdict_of(ratio: SeedMean) -> str:
     """Of measured over predicted: the 95 % interval has to exclude 0 and 2."""
     low, high = (ratio.mean + sign * ratio.half_width for sign in (-1, 1))
     if low > 1 + FAILS_BEYOND or high < 1 - FAILS_BEYOND:
-        return HeldOutVerdict.FAILS
-    return HeldOutVerdict.HOLDS if low > 0 and high < 2 else HeldOutVerdict.UNKNOWN
+        return DOES_NOT_HOLD
+    return HOLDS if low > 0 and high < 2 else CANNOT_BE_TOLD
 
 
 def checks_of(observed: Observed, fitted: FittedCurve) -> dict[str, Any]:
@@ -109,7 +102,7 @@ def _held_out(observed: Observed, fitted: FittedCurve) -> list[dict[str, Any]]:
                 "pls": float(group["pls"].to_numpy().mean()),
                 "measured": float(measured.mean()),
                 "measured_over_predicted": asdict(relative),
-                "verdict": verdict_of(relative).value,
+                "verdict": verdict_of(relative),
             }
         )
     return sorted(checks, key=lambda one: float(one["pls"]))
