@@ -250,7 +250,7 @@ def main() -> None:
     print(f"{'top':>12} {'batch':>6} {'ours':>8} {'Adagrad':>8}{beside}{bounds}")
     for top, batch in CASES:
         shape = ModelShape(TABLES, top=top)
-        clicks = generate(TABLES, batch * N_BATCHES, seed=1).clicks
+        clicks = generate(TABLES, batch * N_BATCHES, seed=1)[0]
         calls = [ours(shape, clicks, batch), ours(shape, clicks, batch, "adagrad")]
         calls += [make(shape, clicks, batch) for make in OTHERS.values()]
         needed, besides = list(parts(shape, clicks, batch)), list(passes(shape, batch))

@@ -96,7 +96,7 @@ def judged(folder: Path, metric: Metric) -> list[dict[str, Any]]:
                 [
                     (one.saving, len(one.failures), len(one.failures[0].servers))
                     == (saving, n_failures, n_servers)
-                    for one in seen.trials
+                    for one in seen.trials["trial"]
                 ]
             )
             loss = seen.loss[metric][ours]

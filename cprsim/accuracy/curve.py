@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cprsim.accuracy.expected import Prediction, nothing_lost
-from cprsim.accuracy.response import BY_PLS, Response
+from cprsim.accuracy.response import BY_PLS, COUNTED, Response
 from cprsim.errors import ParameterError
 from cprsim.files import NOT_STORED, digest_of
 from cprsim.job.losses import WHOLE, Metric, priority_key, strategy_key
@@ -58,12 +58,8 @@ class StalenessCurve:
     @property
     def unfit_metrics(self) -> dict[Metric, tuple[str, ...]]:
         """Reasons against decisions by single metrics; only metrics that are unfit."""
-        checks = {metric: self.checks.get(metric.value, {}) for metric in self.metrics}
-        return {
-            metric: tuple(of_metric[UNFIT])
-            for metric, of_metric in checks.items()
-            if UNFIT in of_metric
-        }
+        reasons = {m: tuple(self.checks.get(m.value, {}).get(UNFIT, ())) for m in self.metrics}
+        return {metric: some for metric, some in reasons.items() if some}
 
     @property
     def bytes_shares(self) -> dict[str, float]:
@@ -98,9 +94,7 @@ class StalenessCurve:
         """`sub_saves` with the bytes that the curve counted at these settings, if it did."""
         key = priority_key(sub_saves)
         share = self.bytes_shares.get(key)
-        measured = next(
-            (response.settings for response in self.responses if response.strategy == key), None
-        )
+        measured = {response.strategy: response.settings for response in self.responses}.get(key)
         if share is None or measured is None:
             return sub_saves
         alike = _what_decides(measured) == _what_decides(sub_saves)
@@ -138,7 +132,8 @@ class StalenessCurve:
                     f"the curve {self.name} prices {response.strategy} by `degraded`, and under "
                     f"{policy.name} the job never works at less than its speed: give another `by`"
                 )
-            return response.predict_counted(costs, useful_h)
+            counted, degrees = COUNTED[response.by](costs, useful_h), response.degrees
+            return Prediction(*response.predict(counted), counted > response.most_pls, degrees)
         return response.predict_losses(losses, replications, useful_h, policy.interval_h)
 
 

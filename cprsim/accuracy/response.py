@@ -124,11 +124,6 @@ class Response:
         error = np.interp(weighted_pls, self.pls, self.standard_error)
         return loss, error * (1.0 + np.maximum(weighted_pls / self.pls[-1] - 1.0, 0.0))
 
-    def predict_counted(self, costs: CostBreakdown, useful_h: float) -> Prediction:
-        """Predict the loss of each replication from its counted quantity, one of `COUNTED`."""
-        counted = COUNTED[self.by](costs, useful_h)
-        return Prediction(*self.predict(counted), counted > self.most_pls, self.degrees)
-
     def predict_losses(
         self, losses: ShardLoss, replications: Ints, useful_h: float, interval_h: float
     ) -> Prediction:

@@ -19,7 +19,7 @@ import cprsim.rehearsal.server
 import cprsim.rehearsal.trainer  # noqa: F401  # for the workers, who are told their role
 from cprsim.job.records import SubSaves
 from cprsim.rehearsal.material import Material, fresh_model
-from cprsim.rehearsal.shard import Shard, initial_rows
+from cprsim.rehearsal.shard import Shard
 from cprsim.rehearsal.worker import Worker, die_with_parent
 from cprsim.rehearsal.worker import main as work
 from cprsim.training.kernel.model import Dlrm, Workspace
@@ -36,7 +36,7 @@ def warm(material: Material, start: Dlrm) -> None:
         if tracker == "momentum" and material.plan.optimizer == "sgd":
             continue
         sub_saves = None if tracker is None else SubSaves(tracker)
-        shard = Shard(material, 0, initial_rows(material, start.table, 0), sub_saves)
+        shard = Shard(material, 0, start.table, sub_saves)
         gradients = np.zeros((1, material.shape.dimension), np.float32)
         shard.push(np.zeros(1, np.int32), np.zeros(1, np.int64), gradients, 0.0, 0)
         shard.start_save(ends_interval=True, number=0)

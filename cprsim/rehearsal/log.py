@@ -24,12 +24,8 @@ import numpy as np
 from cprsim.job.records import S_PER_H, Activity, EventKind, EventLog
 from cprsim.rehearsal.orders import Orders
 
-ADVANCE = (
-    Activity.DETECT,
-    Activity.WAIT,
-    Activity.RESCHEDULE,
-    Activity.LOAD,
-)  # the least advanced first
+# the least advanced first
+ADVANCE = (Activity.DETECT, Activity.WAIT, Activity.RESCHEDULE, Activity.LOAD)
 
 
 class FactKind(StrEnum):
@@ -65,12 +61,7 @@ class RunFact:
     layers_lost: bool = False  # with the trainer that is detected: nobody else had them
 
 
-UNTAKEN = (
-    FactKind.RUNNING,
-    FactKind.SAVE_STARTED,
-    FactKind.SAVE_RESUMED,
-    FactKind.SAVE_AWAITED,
-)
+UNTAKEN = (FactKind.RUNNING, FactKind.SAVE_STARTED, FactKind.SAVE_RESUMED, FactKind.SAVE_AWAITED)
 """Facts without effect between a death and its detection."""
 
 

@@ -111,7 +111,7 @@ class ProcessGroup:
     def fork(self, n: int) -> None:
         """Fork some more processes."""
         for _ in range(n):
-            self._fork_server.fork(self.address)
+            self._fork_server.tell(f"{self.address}\n".encode())
             self._n_forked += 1
 
     async def take(self) -> JobProcess:
@@ -126,7 +126,8 @@ class ProcessGroup:
 
     @property
     def _has_living(self) -> bool:
-        coming = self._n_forked > len(self._nodes) and self._fork_server.lives
+        server_runs = self._fork_server.process.poll() is None
+        coming = self._n_forked > len(self._nodes) and server_runs
         return coming or not all(node.is_dead for node in self._nodes)
 
     async def close(self) -> None:
@@ -148,15 +149,6 @@ class ForkServer:
 
     def __init__(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
         self.folder, self.process = folder, process
-
-    def fork(self, address: str) -> None:
-        """Fork one process, which connects to an address."""
-        self.tell(f"{address}\n".encode())
-
-    @property
-    def lives(self) -> bool:
-        """Whether its process is running."""
-        return self.process.poll() is None
 
     def tell(self, data: bytes) -> None:
         """Write to the standard input of its process."""

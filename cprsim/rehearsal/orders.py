@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from math import floor, inf
-from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.files import digest_of
@@ -96,15 +94,10 @@ class Orders:
         n_killed = sum(len(kill.slots) for kill in self.kills)
         return self.n_spares if self.repair_s is None else min(self.n_spares, n_killed)
 
-    def plain(self) -> dict[str, Any]:
-        """The orders, as JSON has them."""
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return plain
-
     @property
     def digest(self) -> str:
         """SHA-256 of the orders, in hex."""
-        return digest_of(self.plain())
+        return digest_of(asdict(self))
 
 
 def saves_due(
@@ -138,10 +131,10 @@ def _grid(
     on_grid: Callable[[float], int],
 ) -> list[DueSave]:
     """Saves after every `every_h` hours of progress."""
-    saves = []
-    for number in range(1, floor(useful_h / every_h + ROUNDING) + 1):
-        position = on_grid(min(number * every_h / useful_h, 1.0) * n_samples)
-        saves.append(DueSave(position, number))
+    saves = [
+        DueSave(on_grid(min(number * every_h / useful_h, 1.0) * n_samples), number)
+        for number in range(1, floor(useful_h / every_h + ROUNDING) + 1)
+    ]
     positions = [save.position for save in saves]
     if len(set(positions)) < len(positions) or 0 in positions:
         raise ParameterError(

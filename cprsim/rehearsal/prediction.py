@@ -53,20 +53,11 @@ def folded(log: EventLog, useful_h: float, n_emb_ps: int) -> FoldedRun:
     return FoldedRun(log, cost_breakdown(log, useful_h), shard_loss(log, n_emb_ps))
 
 
-def predict(
-    experiment: Experiment,
-    policy: Policy,
-    orders: Orders,
-    calibration: RunCalibration,
-    material: Material,
-    trace: int,
-) -> FoldedRun:
+def predict(model: Experiment, trace: int) -> FoldedRun:
     """One run, simulated."""
-    (log,) = pipeline.replay(
-        model_of(experiment, policy, orders, calibration, material), 0
-    ).values()
+    (log,) = pipeline.replay(model, 0).values()
     log = replace(log, replication=np.full_like(log.replication, trace))
-    return folded(log, experiment.useful_h, experiment.cluster.n_emb_ps)
+    return folded(log, model.useful_h, model.cluster.n_emb_ps)
 
 
 def model_of(

@@ -29,7 +29,7 @@ from cprsim.rehearsal.log import event_log
 from cprsim.rehearsal.material import Material
 from cprsim.rehearsal.nodes import ForkServer, forking
 from cprsim.rehearsal.orders import Orders
-from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, predict
+from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, model_of, predict
 from cprsim.rehearsal.setting import (
     kills_of,
     material_of,
@@ -147,8 +147,7 @@ class Rehearsal:
     def wrong(self) -> dict[str, tuple[str, ...]]:
         """Quantities outside their tolerance, by strategy."""
         off = {
-            policy.name: tuple(line.name for line in self.verdict(policy) if line.off)
-            for policy in self.policies
+            p.name: tuple(line.name for line in self.verdict(p) if line.off) for p in self.policies
         }
         return {name: some for name, some in off.items() if some}
 
@@ -239,8 +238,8 @@ class _Session:
             n_left_out += n
             for policy in policies:
                 orders = orders_of(job, policy, material, kills)
-                predicted = predict(job, policy, orders, calibration, material, trace)
-                planned.append(Planned(policy, trace, orders, predicted))
+                model = model_of(job, policy, orders, calibration, material)
+                planned.append(Planned(policy, trace, orders, predict(model, trace)))
                 require_in_time(planned[-1])
         return planned, n_left_out
 
@@ -308,7 +307,7 @@ def _write_before(journal: Path, calibration: RunCalibration, planned: list[Plan
     files: dict[str, Any] = {BEFORE: {"calibration": asdict(calibration)}}
     for plan in planned:
         run = {
-            "orders": plan.orders.plain(),
+            "orders": asdict(plan.orders),
             "predicted": _log_as_plain(plan.predicted.log),
         }
         files.setdefault(f"trace-{plan.trace}.json", {})[plan.policy.name] = run
@@ -329,10 +328,4 @@ def _log_as_plain(log: EventLog) -> dict[str, list[float]]:
 
 def log_from(plain: dict[str, Any]) -> EventLog:
     """The log that was written as JSON."""
-    columns = {
-        column.name: np.array(
-            plain[column.name], float if column.name in ("at_h", "progress_h") else np.int64
-        )
-        for column in fields(EventLog)
-    }
-    return EventLog(**columns)
+    return EventLog(**{name: np.array(values) for name, values in plain.items()})

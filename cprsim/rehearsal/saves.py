@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -20,24 +20,14 @@ from cprsim.rehearsal.store import SaveFiles
 from cprsim.rehearsal.trainer import DENSE
 from cprsim.rehearsal.wire import answers, cancelled, patient
 
-
-@dataclass(frozen=True, slots=True)
-class SavedContent:
-    """A state to which the job can roll back."""
-
-    number: int  # of the save; 0 is the start
-    position: int
-
-
-@dataclass(slots=True, eq=False)
-class _InFlight:
-    due: DueSave
-    content: SavedContent
-    writing: asyncio.Task[None] | None = None  # None while it is captured
+START = DueSave(0, 0)
 
 
 class JobSaves:
-    """The saves of one job; `note` notes a fact of the run."""
+    """The saves of one job; `note` notes a fact of the run.
+
+    A save that has begun has the number and the position of its content.
+    """
 
     def __init__(
         self,
@@ -49,39 +39,34 @@ class JobSaves:
     ) -> None:
         self._orders, self._store, self._nodes, self._note = orders, store, nodes, note
         self._image_bytes = image_bytes
-        self._in_flight: dict[int, _InFlight] = {}  # by number
+        self._slots, self._servers = range(orders.n_slots), range(orders.n_servers)
+        # and what writes each; None while it is captured
+        self._in_flight: dict[DueSave, asyncio.Task[None] | None] = {}
         self._n_started = self._n_committed = self.bytes_saved = 0
         self._wiped: set[int] = set()  # servers whose memory went since the last copies
-        self._in_files = SavedContent(0, 0)
-        self._in_memory: SavedContent | None = None
+        self._in_files = START
+        self._in_memory: DueSave | None = None
         self._due_again: dict[int, int] = {}  # kinds of saves that a failure cut off, and where
-
-    @property
-    def _slots(self) -> range:
-        return range(self._orders.n_slots)
-
-    @property
-    def _servers(self) -> range:
-        return range(self._orders.n_servers)
 
     # ----------------------------------------------------------------- a save
 
     async def save(self, due: DueSave, position: int) -> None:
         """Take a save. A background save waits for room, or is skipped; a task writes it."""
         how = self._how(due)
-        while len(in_flight := self._of_kind(due.kind)) >= how.in_flight:
+        while len(in_flight := [s for s in self._in_flight if s.kind == due.kind]) >= how.in_flight:
             if how.skips:
                 return
             await self._one_over(in_flight)
         self._n_started += 1
         number, ends_interval = self._n_started, due.ends_interval
-        save = self._in_flight[number] = _InFlight(due, SavedContent(number, position))
+        save = replace(due, number=number, position=position)
+        self._in_flight[save] = None
         self._note(FactKind.SAVE_STARTED, number=number, ends_interval=ends_interval)
         interval = ends_interval, self._n_committed
         await self._all("capture", number, how.stall_s, lambda _: interval)
-        save.writing = asyncio.create_task(self._write(save))
+        writing = self._in_flight[save] = asyncio.create_task(self._write(save))
         if due.kind == STALLING:
-            await save.writing
+            await writing
         else:
             self._note(FactKind.SAVE_RESUMED, number=number)
 
@@ -99,20 +84,17 @@ class JobSaves:
         asks = (self._nodes[s].ask(kind, number, rates[s], *more(s)) for s in self._slots)
         return await patient(asyncio.gather(*asks))
 
-    def _of_kind(self, kind: int) -> list[_InFlight]:
-        return [save for save in self._in_flight.values() if save.due.kind == kind]
-
-    async def _one_over(self, some: list[_InFlight]) -> None:
+    async def _one_over(self, some: list[DueSave]) -> None:
         """Let the job wait until one of some saves has ended."""
         self._note(FactKind.SAVE_AWAITED)
-        tasks = [save.writing for save in some if save.writing is not None]
+        tasks = [task for save in some if (task := self._in_flight[save]) is not None]
         finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in finished:
             task.result()
 
-    async def _write(self, save: _InFlight) -> None:
+    async def _write(self, save: DueSave) -> None:
         """Write the captured content; the save counts if all have written, and all still answer."""
-        number, how = save.content.number, self._how(save.due)
+        number, how = save.number, self._how(save)
 
         def peers(slot: int) -> tuple[list[str]]:
             holders = self._holders_of(slot) if how.to_peers else ()
@@ -121,20 +103,20 @@ class JobSaves:
         votes = await self._all("write", number, how.behind_s, peers)
         heard = await answers((self._nodes[slot] for slot in self._slots), "where")
         if None in votes:
-            self._abandon(number)
+            self._abandon(save)
             return
         self._n_committed += 1
         self.bytes_saved += sum(votes)
         if how.to_peers:
-            self._in_memory, self._wiped = save.content, set()
+            self._in_memory, self._wiped = save, set()
         else:
-            self._in_files = save.content
+            self._in_files = save
             self._store.commit(number)
             self._store.install(DENSE)
         at = max(heard[self._orders.n_servers :])  # the job may have gone on meanwhile
-        fields = {"number": number, "position": at, "ends_interval": save.due.ends_interval}
+        fields = {"number": number, "position": at, "ends_interval": save.ends_interval}
         self._note(FactKind.SAVE_COMMITTED, **fields)
-        del self._in_flight[number]
+        del self._in_flight[save]
         self._tell("commit", number, how.to_peers)
 
     def _holders_of(self, slot: int) -> Sequence[int]:
@@ -145,21 +127,19 @@ class JobSaves:
         for slot in self._slots:
             self._nodes[slot].send(kind, *arguments)
 
-    def _abandon(self, number: int) -> None:
-        self._note(FactKind.SAVE_ABANDONED, number=number)
-        del self._in_flight[number]
-        self._tell("abandon", number)
+    def _abandon(self, save: DueSave) -> None:
+        self._note(FactKind.SAVE_ABANDONED, number=save.number)
+        del self._in_flight[save]
+        self._tell("abandon", save.number)
 
     async def until_whole(self, position: int) -> None:
         """Wait at the end for saves of this content, not for others."""
-        while some := [
-            save for save in self._in_flight.values() if save.content.position >= position
-        ]:
+        while some := [save for save in self._in_flight if save.position >= position]:
             await self._one_over(some)
 
     # ----------------------------------------------------------------- a death
 
-    def lose(self, slot: int) -> SavedContent:
+    def lose(self, slot: int) -> DueSave:
         """Record the death of a process and its memory; returns the state to roll back to."""
         self._wiped |= {slot} & set(self._servers)
         survives = all(
@@ -170,7 +150,7 @@ class JobSaves:
         return self.newest
 
     @property
-    def newest(self) -> SavedContent:
+    def newest(self) -> DueSave:
         """The newest content that survives."""
         in_memory = self._in_memory
         if in_memory is not None and in_memory.position >= self._in_files.position:
@@ -180,11 +160,11 @@ class JobSaves:
     async def cut_off(self) -> None:
         """Abandon all saves in progress after a failure; some become due again."""
         under_way = [*self._in_flight.items()]
-        await cancelled([save.writing for _, save in under_way if save.writing is not None])
-        for number, save in under_way:
-            self._abandon(number)
-            if save.due.kind != STALLING and save.content.position <= self.newest.position:
-                self._due_again[save.due.kind] = self.newest.position
+        await cancelled([writing for _, writing in under_way if writing is not None])
+        for save, _ in under_way:
+            self._abandon(save)
+            if save.kind != STALLING and save.position <= self.newest.position:
+                self._due_again[save.kind] = self.newest.position
 
     def due_again(self, position: int) -> DueSave | None:
         """A save that a failure cut off and that is due here; each is returned once."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cprsim.rehearsal.orders import Orders
 from cprsim.rehearsal.role import WorkerRole
-from cprsim.rehearsal.shard import Shard, initial_rows
+from cprsim.rehearsal.shard import Shard
 from cprsim.rehearsal.store import Arrays
 from cprsim.rehearsal.worker import Worker
 from cprsim.training.kernel.loops import Array
@@ -23,8 +23,7 @@ class Server(WorkerRole):
     def __init__(
         self, worker: Worker, *, slot: int, store: Path, position: int, orders: Orders
     ) -> None:
-        rows = initial_rows(worker.material, worker.start.table, slot)
-        self.shard = Shard(worker.material, slot, rows, orders.sub_saves)
+        self.shard = Shard(worker.material, slot, worker.start.table, orders.sub_saves)
         super().__init__(str(slot), store, position, self.shard.state)
         self._speeds = orders.speeds
         self._n_loading = 1  # servers that share the bandwidth now
@@ -35,7 +34,8 @@ class Server(WorkerRole):
     def do_pull(self, places: Array, position: int) -> Array | asyncio.Future[Array]:
         """Rows; a trainer that is a batch ahead of another trainer's updates has to wait."""
         if position <= self.position:
-            return self.shard.pull(places)
+            rows: Array = self.shard.table[places]
+            return rows
         early: asyncio.Future[Array] = asyncio.get_running_loop().create_future()
         self._early.append((early, places, position))
         return early
@@ -54,7 +54,7 @@ class Server(WorkerRole):
             if since > position:
                 self._early.append((future, at, since))
             else:
-                future.set_result(self.shard.pull(at))
+                future.set_result(self.shard.table[at])
 
     # ----------------------------------------------------------------- saves and loads
 

@@ -16,7 +16,7 @@ from cprsim.rehearsal.store import Arrays
 from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.model import Dlrm
 from cprsim.training.kernel.optimizers import optimizer_for
-from cprsim.training.kernel.shards import Segment
+from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.trackers import (
     ABSENT,
     TRACKER_CLASSES,
@@ -29,16 +29,17 @@ from cprsim.training.kernel.weights import momentum_of
 
 
 class Shard:
-    """The rows of one server."""
+    """The rows of one server, as they are in the table of all (n_rows, d)."""
 
     def __init__(
         self, material: Material, server: int, table: Array, sub_saves: SubSaves | None
     ) -> None:
         self.sub_saves = sub_saves
-        n_rows = max(len(table), 1)  # a server may hold none
+        own = rows_of(material.shards, server)
+        n_rows = max(len(own), 1)  # a server may hold none
         shape = ModelShape(TableLayout((n_rows,)), material.shape.dimension, (1,), (1,))
         rows = np.zeros((n_rows, material.shape.dimension), np.float32)
-        rows[: len(table)] = table
+        rows[: len(own)] = table[own]
         self._model = Dlrm(shape, table=rows)
         self._optimizer = optimizer_for(material.plan.optimizer, self._model)
         self.changed = np.zeros(n_rows, np.uint8)
@@ -69,7 +70,7 @@ class Shard:
             return
         if how.tracker == "scar":
             self._saved = self.table.copy()
-        segments = tuple(_whole_table(layout, number) for number in tracked)
+        segments = Shards(layout, n_servers=1).of_tables(tracked)
         self._tracker = TRACKER_CLASSES[how.tracker](
             Tracked(
                 layout, segments, how.fraction, self.table, self._saved, material.plan.seed,
@@ -90,11 +91,6 @@ class Shard:
     def state(self) -> Arrays:
         """Its content in a whole save."""
         return {"table": self.table, "row_state": self.row_state}
-
-    def pull(self, rows: Array) -> Array:
-        """Rows (k, d) at these places (k,)."""
-        pulled: Array = self.table[rows]
-        return pulled
 
     def push(
         self, rows: Array, samples: Array, gradients: Array, rate: float, n_before: int
@@ -162,14 +158,3 @@ class Shard:
             self._saved[:] = self.table
         if self._tracker is not None:
             self._tracker.forget(0)
-
-
-def _whole_table(layout: TableLayout, table: int) -> Segment:
-    rows = layout.of(table)
-    return Segment(table, 0, slice(rows.start, rows.stop, 1))
-
-
-def initial_rows(material: Material, table: Array, server: int) -> Array:
-    """(n, d) a server's rows of the whole table (n_rows, d)."""
-    rows: Array = table[rows_of(material.shards, server)]
-    return rows

@@ -5,7 +5,7 @@
     commit-ID            all processes had written the save's parts
     *.unfinished         being written; its writer may be dead
 
-Every file ends in the SHA-256 of all before: a torn file is never loaded. After the commit each
+Every file is an NPZ archive and its SHA-256: a torn file is never loaded. After the commit each
 part is installed into its image by its server; the parts of a dead server are installed by its
 successor. Files are not flushed to the disk: processes die here, the machine does not. Files that
 do not count stay until the session's folder is deleted.
@@ -14,16 +14,19 @@ do not count stay until the session's folder is deleted.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from cprsim.errors import CheckpointError
 from cprsim.files import UNFINISHED
-from cprsim.training.kernel.array_file import arrays_in, pieces
 from cprsim.training.kernel.loops import Array
 
 CHUNKS = 32  # of a transfer, at least: so often it sees who shares the bandwidth
 MOST_CHUNK_BYTES = 1 << 20
+DIGEST_BYTES = sha256().digest_size
 
 Arrays = dict[str, Array]
 
@@ -59,7 +62,7 @@ class SaveFiles:
         if "rows" not in arrays:
             path.rename(self.image(who))
             return
-        image = {name: array.copy() for name, array in read(self.image(who)).items()}
+        image = read(self.image(who))
         rows = arrays.pop("rows")
         for name, array in arrays.items():
             if len(image[name]):
@@ -78,12 +81,14 @@ def written(path: Path, arrays: Arrays) -> Iterator[int]:
 
     Yields the bytes of each piece.
     """
-    unfinished = path.with_name(path.name + UNFINISHED)
-    size = chunk_bytes(sum(array.nbytes for array in arrays.values()))
-    with unfinished.open("wb", buffering=0) as file:
-        for piece in pieces(arrays, {}, most_bytes=size):
-            _write_all(file, piece)
-            yield len(piece)
+    unfinished, content = path.with_name(path.name + UNFINISHED), BytesIO()
+    np.savez(content, **arrays)  # type: ignore[arg-type]  # no array is named allow_pickle
+    content.write(sha256(content.getbuffer()).digest())
+    size = chunk_bytes(content.tell())
+    content.seek(0)
+    with unfinished.open("wb") as file:
+        while piece := content.read(size):
+            yield file.write(piece)
     unfinished.rename(path)
 
 
@@ -93,12 +98,6 @@ def write(path: Path, arrays: Arrays) -> None:
         pass
 
 
-def _write_all(file: Any, piece: bytes | memoryview) -> None:
-    left = memoryview(piece)
-    while left.nbytes:
-        left = left[file.write(left) :]
-
-
 def reading(path: Path, into: Arrays) -> Iterator[int]:
     """Read a file piece by piece, yielding the bytes of each; `into` gets its arrays at the end.
 
@@ -106,15 +105,17 @@ def reading(path: Path, into: Arrays) -> Iterator[int]:
     """
     data = bytearray()
     try:
-        n_bytes = path.stat().st_size
-        size = chunk_bytes(n_bytes)
+        size = chunk_bytes(path.stat().st_size)
         with path.open("rb") as file:
             while piece := file.read(size):
                 data += piece
                 yield len(piece)
     except OSError as error:
         raise CheckpointError(f"{path.name} can't be read: {error.strerror}") from error
-    into.update(arrays_in(bytes(data), path.name))
+    body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+    if sha256(body).digest() != digest:
+        raise CheckpointError(f"{path.name} is torn or damaged: its digest does not match")
+    into.update(np.load(BytesIO(body)))  # never unpickled
 
 
 def read(path: Path) -> Arrays:

@@ -24,7 +24,7 @@ from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup
 from cprsim.rehearsal.orders import DueSave, Kill, Orders
 from cprsim.rehearsal.saves import JobSaves
 from cprsim.rehearsal.server import Server
-from cprsim.rehearsal.shard import Shard, initial_rows
+from cprsim.rehearsal.shard import Shard
 from cprsim.rehearsal.spares import SpareNodes
 from cprsim.rehearsal.store import SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE, TrainerProcess
@@ -33,10 +33,6 @@ from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.optimizers import optimizer_for
 
 LOOK_S = 0.005  # between two checks of heartbeats, at least
-
-
-class RunError(WorkerError):
-    """A run can't continue: a process of it failed otherwise than as ordered."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +56,9 @@ class Supervisor:
     ) -> None:
         self._material, self._orders = material, orders
         self._folder, self._store = store, SaveFiles(store)
+        self._servers = range(orders.n_servers)
+        self._trainers = range(orders.n_servers, orders.n_slots)
+        self._end = material.n_samples if orders.until is None else orders.until
         self._group = ProcessGroup(placement, f"g{store.name[-8:]}")
         self._node: dict[int, JobProcess] = {}
         size = image_bytes(material)
@@ -88,7 +87,7 @@ class Supervisor:
     # ----------------------------------------------------------------- the run as a whole
 
     def run(self) -> FinishedRun:
-        """Run the job. Raises RunError where it can't continue; no process is left either way.
+        """Run the job. Raises WorkerError where it can't continue; no process is left either way.
 
         Ctrl-C ends all processes first, and is KeyboardInterrupt then.
         """
@@ -104,7 +103,9 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         self._fatal: asyncio.Future[Any] = loop.create_future()
         loop.set_exception_handler(
-            lambda _, context: self._fail(context.get("exception") or RunError(context["message"]))
+            lambda _, context: self._fail(
+                context.get("exception") or WorkerError(context["message"])
+            )
         )
         limit_s = min(self._orders.limit_s, 1e8)
         try:
@@ -112,7 +113,7 @@ class Supervisor:
                 ran: FinishedRun = await first_of(self._fatal, self._from_start_to_end())
                 return ran
         except TimeoutError:
-            raise RunError(f"the run took longer than {limit_s:.0f} s") from None
+            raise WorkerError(f"the run took longer than {limit_s:.0f} s") from None
         finally:
             await self._group.close()
 
@@ -125,13 +126,15 @@ class Supervisor:
         try:
             await self._set_up()
         except ConnectionError:
-            raise RunError("one of its processes ended before the run began: do it again") from None
+            raise WorkerError(
+                "one of its processes ended before the run began: do it again"
+            ) from None
         self._began_at = monotonic()
         await first_of(self._until_done(), asyncio.gather(self._strike(), self._watch()))
         try:
             return await self._ran()
         except ConnectionError:
-            raise RunError("one of its processes ended before it gave its state") from None
+            raise WorkerError("one of its processes ended before it gave its state") from None
 
     async def _set_up(self) -> None:
         await self._group.open(self._hear)
@@ -150,8 +153,7 @@ class Supervisor:
     def _write_first_images(self) -> None:
         start = fresh_model(self._material)
         for number in self._servers:
-            rows = initial_rows(self._material, start.table, number)
-            shard = Shard(self._material, number, rows, None)
+            shard = Shard(self._material, number, start.table, None)
             write(self._store.image(str(number)), shard.state())
         dense_state = optimizer_for(self._material.plan.optimizer, start).dense_state
         write(self._store.image(DENSE), {"dense": start.dense, "dense_state": dense_state})
@@ -170,20 +172,6 @@ class Supervisor:
         self._facts.append(RunFact(at_s, what, slot, position, **more))
 
     # ----------------------------------------------------------------- processes
-
-    @property
-    def _servers(self) -> range:
-        return range(self._orders.n_servers)
-
-    @property
-    def _trainers(self) -> range:
-        return range(self._orders.n_servers, self._orders.n_slots)
-
-    @property
-    def _end(self) -> int:
-        """Position at which the run ends."""
-        until = self._orders.until
-        return self._material.n_samples if until is None else until
 
     async def _reserve(self, slot: int) -> None:
         """Reserve a spare for a slot; its heartbeats begin."""
@@ -223,7 +211,7 @@ class Supervisor:
     ) -> None:
         """Handle a message that is no answer: an error, or a fact that a trainer notes."""
         if kind == "error":
-            self._fail(RunError(content.strip()))
+            self._fail(WorkerError(content.strip()))
         elif node is self._node.get(self._trainers[0]):
             self._position = position
             self._note(content, at=at)

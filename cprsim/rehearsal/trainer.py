@@ -186,13 +186,12 @@ class TrainerProcess(WorkerRole):
         began, rows, n_trainers = monotonic(), self._material.clicks.rows, self._material.n_trainers
         own_part, of_all = part_of(some, self._part, n_trainers), self._by_server(rows[some])
         mine = of_all if n_trainers == 1 else self._by_server(rows[own_part])
-        gradients = await self._learned(own_part, mine)
+        d_dense, d_fields = await self._learned(own_part, mine)
         if n_trainers > 1:
             self._is_undecided = True
-            part = Gradients(gradients.d_dense.copy(), gradients.d_fields.copy())
-            await self._exchange.exchange(self.position, part)
-            gradients, self._is_undecided = self._exchange.together(), False
-        self._count(some, of_all, gradients)
+            await self._exchange.exchange(self.position, (d_dense.copy(), d_fields.copy()))
+            (d_dense, d_fields), self._is_undecided = self._exchange.together(), False
+        self._count(some, of_all, (d_dense, d_fields))
         self._push(range(self._part, len(self._servers), n_trainers))
         self._step_s.append(monotonic() - began)
 
@@ -223,9 +222,10 @@ class TrainerProcess(WorkerRole):
         before, plan = self.position, self._material.plan
         rate = self._schedule(plan.rate, before / self._material.n_samples)
         row_rate = self.optimizer.row_rate(rate)
-        self.optimizer.update_dense(gradients.d_dense, rate)
+        d_dense, d_fields = gradients
+        self.optimizer.update_dense(d_dense, rate)
         self.position += some.stop - some.start
-        of_rows = gradients.d_fields[:, 1:]
+        of_rows = d_fields[:, 1:]
         n_tables, flat = of_rows.shape[1], of_rows.reshape(-1, of_rows.shape[-1])
         self._last = [
             (at, of // n_tables, flat[of], row_rate, before, self.position) for of, at in by_server

@@ -14,11 +14,11 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.job.policy import Policy
-from cprsim.job.records import EventKind, EventLog, Floats
+from cprsim.job.records import EventKind, EventLog, Floats, Ints
 from cprsim.results import pipeline
 from cprsim.scenario.assemble import Experiment
 from cprsim.training.kernel.metrics import Quality
-from cprsim.training.kernel.playing import Course, LossCurve
+from cprsim.training.kernel.playing import Course, play
 from cprsim.training.kernel.saving import Saver
 from cprsim.training.kernel.schedule import of_log
 from cprsim.training.kernel.shards import Shards
@@ -33,7 +33,8 @@ class Trained:
     """One finished run: the quality of its model, and its training loss."""
 
     quality: Quality  # on the test clicks
-    curve: LossCurve
+    position: Ints  # (n,) samples, ascending; none if the model does not report its loss
+    loss: Floats  # (n,) mean training loss since the position before [nats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +114,11 @@ def runs_of(
         course = Course(model, lambda done: on_progress(name, done, model.n_samples))
         if policy is None or log is None:
             course.go_to(model.n_samples)
-            return Trained(model.evaluate(), course.curve()), None, ()
+            return Trained(model.evaluate(), *course.curve()), None, ()
         saver = Saver(model, shards, policy.sub_saves)
-        course.play(saver, of_log(log, useful_h, cluster.shard_slots, cluster.replica_slots))
-        return Trained(model.evaluate(), course.curve()), saver, ()
+        schedule = of_log(log, useful_h, cluster.shard_slots, cluster.replica_slots)
+        play(model, saver, schedule, course.go_to)
+        return Trained(model.evaluate(), *course.curve()), saver, ()
 
     return train
 
@@ -135,7 +137,7 @@ def runs_in_step(experiment: Experiment, team: Team) -> Train:
             replicas.train(team.log())
         else:
             replicas, saver = train_with_failures(team, log, useful_h, cluster, policy.sub_saves)
-        trained = Trained(replicas.evaluate(team.stand_in.test), loss_curve(replicas))
+        trained = Trained(replicas.evaluate(team.stand_in.test), *loss_curve(replicas))
         return trained, saver, tuple(replicas.lost_iterations)
 
     return train

@@ -12,7 +12,7 @@ from cprsim.training.kernel.clicks.criteo import read_log
 from cprsim.training.kernel.clicks.encoding import encode
 from cprsim.training.kernel.clicks.generated import generate
 from cprsim.training.kernel.clicks.records import Clicks, n_train, split
-from cprsim.training.kernel.metrics import Quality
+from cprsim.training.kernel.metrics import Quality, quality
 from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
 
@@ -38,11 +38,6 @@ class ProxyModel:
     def trainer(self) -> ProxyTrainer:
         """The model at the start of its run."""
         return ProxyTrainer(self.shape, self.train, self.plan, test=self.test)
-
-    @property
-    def measured_on(self) -> str:
-        """The data on which accuracy was measured, in words."""
-        return f"a stand-in: {self}; tested on the {len(self.test):,} clicks that follow"
 
     def __str__(self) -> str:
         clicks = "generated" if self.teacher is not None else "logged"
@@ -73,9 +68,9 @@ def proxy_model(loaded: LoadedScenario) -> ProxyModel:
         train, test, n_skipped = _logged(loaded, section, section.clicks)
     else:
         tables = MODEL_PRESETS[section.tables].tables.capped(section.most_rows)
-        generated = generate(tables, section.samples, section.seed)
-        train, test = split(generated.clicks)
-        teacher = generated.teacher_on(slice(n_train(section.samples), None))
+        clicks, teacher_logit = generate(tables, section.samples, section.seed)
+        train, test = split(clicks)
+        teacher = quality(test.label, teacher_logit[len(train) :])
     plan = TrainingPlan(
         section.batch, section.rate, section.schedule, section.optimizer, section.epochs,
         section.seed,

@@ -14,13 +14,13 @@ from math import ceil
 import numpy as np
 
 from cprsim.errors import ParameterError, ScenarioError
-from cprsim.job.records import Activity, Cluster, EventKind, EventLog, Holds, SubSaves
+from cprsim.job.records import Activity, Cluster, EventKind, EventLog, Floats, Holds, Ints, SubSaves
 from cprsim.job.sync_setting import ALL, SyncEvent, SyncLog, SyncSetting
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.training.in_step.simulation import run_log
 from cprsim.training.in_step.trainers import Outage
 from cprsim.training.kernel.metrics import Quality
-from cprsim.training.kernel.playing import N_MARKS, LossCurve
+from cprsim.training.kernel.playing import N_MARKS
 from cprsim.training.kernel.replicas import Replicas
 from cprsim.training.kernel.saving import Saver
 from cprsim.training.kernel.schedule import Lose, SaveEvent, SaveStage, of_log
@@ -150,10 +150,10 @@ def train_with_failures(
     return replicas, saver
 
 
-def loss_curve(replicas: Replicas) -> LossCurve:
+def loss_curve(replicas: Replicas) -> tuple[Ints, Floats]:
     """Training loss over the clicks that the replicas trained, at regular marks."""
     position, loss = (np.array(column) for column in zip(*replicas.batch_losses, strict=True))
     first = position[0] - replicas.plan.batch
     marks = np.unique(np.linspace(first, position[-1], N_MARKS + 1).round().astype(np.int64))
     summed = np.interp(marks, np.append(first, position), np.append(0.0, np.cumsum(loss)))
-    return LossCurve(marks[1:], np.diff(summed) / np.diff(marks))
+    return marks[1:], np.diff(summed) / np.diff(marks)

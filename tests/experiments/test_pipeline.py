@@ -18,7 +18,6 @@ from cprsim.results import pipeline
 from cprsim.simulation.blocks import Block
 from cprsim.simulation.folding import cost_breakdown
 from tests.making import Make, maker
-from tests.simulators import assert_cluster_agrees
 
 SCENARIO = """\
 job: {useful: 20 h}
@@ -78,26 +77,6 @@ def test_a_replication_replayed_alone_is_the_one_of_the_run(
 
 
 SILENT = "silent={mtbf: 8 h, latency: {family: exponential, mean: 1 h}}"
-ON_BOTH = {
-    "a precision": ("simulation={seed: 5, precision: 4 %, at_most: 1500}",),
-    "more than are run at once": (
-        "simulation={seed: 5, replications: 4100}", "job.useful=3 h",
-    ),
-    "silent errors": (SILENT,),
-    "silent errors by progress, checked at saves": (
-        SILENT, "silent.check={takes: 1 min}", "failures.clock=progress",
-    ),
-    "silent errors, checked": (SILENT, "silent.check={takes: 1 min, every: 40 min}"),
-}  # fmt: skip
-SLOW = list(ON_BOTH)[:2]
-
-
-@pytest.mark.parametrize(
-    "what", [pytest.param(one, marks=[pytest.mark.long] * (one in SLOW)) for one in ON_BOTH]
-)
-def test_the_cluster_has_the_same_rows(make: Make, what: str) -> None:
-    experiment = make(*ON_BOTH[what])
-    assert_cluster_agrees(experiment, min(experiment.simulation.replications or 0, 40))
 
 
 def test_a_precision_decides_the_replications_up_to_at_most(make: Make) -> None:

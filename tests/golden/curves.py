@@ -52,7 +52,7 @@ def losses_in_double(n: int = 40) -> list[float]:
 def losses_of_training(optimizer: str) -> list[float]:
     """Mean loss up to some samples of a run."""
     how = TrainingPlan(50, optimizer=optimizer)
-    trainer = ProxyTrainer(SHAPE, generate(TABLES, 3000, seed=5).clicks, how)
+    trainer = ProxyTrainer(SHAPE, generate(TABLES, 3000, seed=5)[0], how)
     return [float(trainer.run(until)) for until in (500, 1500, 3000)]
 
 

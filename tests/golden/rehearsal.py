@@ -9,7 +9,7 @@ from typing import Any
 
 from cprsim.files import decode
 from cprsim.rehearsal.calibration import RunCalibration
-from cprsim.rehearsal.prediction import folded, predict
+from cprsim.rehearsal.prediction import folded, model_of, predict
 from cprsim.rehearsal.rehearsing import log_from
 from cprsim.rehearsal.setting import (
     kills_of,
@@ -46,11 +46,12 @@ def quick() -> Golden:
             for trace in range(TRACES)
         ]
         for trace, ordered in enumerate(orders):
-            yield f"orders {policy.name} {trace}", ordered.plain()
+            yield f"orders {policy.name} {trace}", json.loads(json.dumps(asdict(ordered)))
         if Path(KEPT, f"{policy.name}-0-1.json").exists():
             run = log_from(kept(f"{policy.name}-0-1.json")["log"])
             measured = quantities(folded(run, job.useful_h, job.cluster.n_emb_ps))
-            predicted = quantities(predict(job, policy, orders[0], calibration, material, 0))
+            model = model_of(job, policy, orders[0], calibration, material)
+            predicted = quantities(predict(model, 0))
             yield f"verdict {policy.name}", [asdict(one) for one in compared(predicted, measured)]
     for path in sorted(ROOT.glob("results/rehearsal/*.json")):
         found = json.loads(path.read_text("utf-8"))

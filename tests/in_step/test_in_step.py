@@ -28,7 +28,7 @@ TRAINER, SERVER = 4, 8  # slots of the first ones
 
 
 def stand_in(epochs: int = 1) -> ProxyModel:
-    train, test = split(generate(TABLES, 3500, seed=5).clicks)
+    train, test = split(generate(TABLES, 3500, seed=5)[0])
     plan = TrainingPlan(10, 0.3, epochs=epochs, seed=2)
     shape = ModelShape(TABLES, dimension=8, bottom=(12,), top=(16,))
     return ProxyModel(shape, train, test, plan, Shards(TABLES, 4), None, 0)

@@ -10,7 +10,7 @@ from cprsim.job.distributions import Constant, with_mean
 from cprsim.job.records import Stragglers
 from cprsim.job.sync_setting import SyncSetting
 from cprsim.training.in_step.load_model import load_model
-from cprsim.training.in_step.simulation import throughput
+from cprsim.training.in_step.simulation import speed_at
 from tests.in_step.settings import LINK, MS, setting
 
 GAMMA = with_mean("gamma", 10 * MS, 8.0)
@@ -53,7 +53,8 @@ SETTINGS = away_from_the_knee()
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_simulation_agrees_with_the_load_model(name: str) -> None:
-    simulated, model = throughput(SETTINGS[name], seed=3), load_model(SETTINGS[name])
+    simulated = speed_at(SETTINGS[name], SETTINGS[name].n_trainers, seed=3)
+    model = simulated.model
     assert simulated.samples_per_h == pytest.approx(model.samples_per_h, rel=0.05)
     if SETTINGS[name].algorithm != "sync-sgd":
         assert simulated.gap == pytest.approx(model.gap, rel=0.05)
@@ -69,13 +70,14 @@ def test_the_load_model_by_hand() -> None:
 
 def test_at_the_knee_queues_cost_something() -> None:
     at_knee = setting("fr-easgd", 6, every=5)
-    share = throughput(at_knee).samples_per_h / load_model(at_knee).samples_per_h
+    point = speed_at(at_knee, 6)
+    share = point.samples_per_h / point.model.samples_per_h
     assert 0.8 < share < 0.99
 
 
 def test_barriers_wait_for_the_slowest_of_varying_iterations() -> None:
     fixed, varying = (
-        throughput(setting("sync-sgd", 10, iteration=iteration)).samples_per_h
+        speed_at(setting("sync-sgd", 10, iteration=iteration), 10).samples_per_h
         for iteration in (Constant(10 * MS), GAMMA)
     )
     assert varying < 0.7 * fixed

@@ -21,7 +21,7 @@ def shape() -> ModelShape:
 
 @pytest.fixture(scope="session")
 def clicks() -> Clicks:
-    return generate(TABLES, 3000, seed=5).clicks
+    return generate(TABLES, 3000, seed=5)[0]
 
 
 @pytest.fixture

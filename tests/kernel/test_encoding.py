@@ -5,7 +5,14 @@ import pytest
 
 from cprsim.errors import ParameterError
 from cprsim.job.model_shape import CRITEO_KAGGLE, TableLayout
-from cprsim.training.kernel.clicks.encoding import Vocabulary, encode, scale_of, standardised
+from cprsim.training.kernel.clicks.encoding import (
+    encode,
+    rows_of,
+    scale_of,
+    standardised,
+    tables_of,
+    vocabulary_of,
+)
 from cprsim.training.kernel.clicks.generated import generate
 from cprsim.training.kernel.clicks.records import (
     MISSING_CATEGORY,
@@ -23,9 +30,9 @@ def column(*values: int) -> np.ndarray:
 def test_frequent_values_get_rows_by_falling_count_and_the_rest_share_one():
     """A missing category is a value like any other."""
     gap = MISSING_CATEGORY
-    vocabulary = Vocabulary.fit(column(9, 7, 7, 7, gap, gap, gap, gap, 3, 3, 5, 5, 1), 2)
-    assert vocabulary.tables.rows == (5,)
-    seen = vocabulary.rows(column(gap, 7, 3, 5, 9, 1, 12345))[:, 0]
+    vocabulary = vocabulary_of(column(9, 7, 7, 7, gap, gap, gap, gap, 3, 3, 5, 5, 1), 2)
+    assert tables_of(vocabulary).rows == (5,)
+    seen = rows_of(vocabulary, column(gap, 7, 3, 5, 9, 1, 12345))[:, 0]
     assert seen.tolist() == [1, 2, 3, 4, 0, 0, 0]  # of equals the lower value first
 
 
@@ -55,7 +62,7 @@ def test_what_an_encoding_learns_it_learns_from_the_training_part_alone():
 
 
 def test_the_test_share_is_the_end_of_the_log():
-    clicks = generate(TableLayout((10, 4)), 137, seed=1).clicks
+    clicks = generate(TableLayout((10, 4)), 137, seed=1)[0]
     train, test = split(clicks)
     assert len(train) == int(137 * 6 / 7)
     assert (np.concatenate([train.label, test.label]) == clicks.label).all()
@@ -71,6 +78,6 @@ def test_rows_outside_their_table_never_reach_the_compiled_loops(row):
 
 def test_generated_clicks_do_not_depend_on_how_many_are_drawn():
     tables = CRITEO_KAGGLE.tables.capped(1000)
-    few, many = generate(tables, 1000, seed=3).clicks, generate(tables, 70_000, seed=3).clicks
+    few, many = generate(tables, 1000, seed=3)[0], generate(tables, 70_000, seed=3)[0]
     for name in ("label", "integers", "rows"):
         assert (getattr(few, name) == getattr(many, name)[:1000]).all()

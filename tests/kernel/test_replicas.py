@@ -38,8 +38,12 @@ def replicas(shape, clicks) -> Callable[..., Replicas]:
 
 
 def trained(new: Replicas, **options) -> Replicas:
-    new.train(run_log(new.setting, new.n_batches, **options))
+    new.train(run_log(new.setting, n_batches(new), **options))
     return new
+
+
+def n_batches(new: Replicas) -> int:
+    return -(-len(new.clicks) // new.plan.batch)
 
 
 # --------------------------------------------------------------------------- one trainer
@@ -62,8 +66,7 @@ def test_one_trainer_that_has_nobody_to_average_with_trains_plainly(
 
 def test_easgd_of_one_trainer_is_the_recursion_of_two_variables(replicas, new_trainer) -> None:
     """w and g by hand, in float32: after each batch u = a (w - g); w -= u; g += u."""
-    one = replicas("fr-easgd", 1, every=1, n_threads=1, elastic=0.25)
-    one.train(run_log(one.setting, one.n_batches))
+    one = trained(replicas("fr-easgd", 1, every=1, n_threads=1, elastic=0.25))
     by_hand = new_trainer("sgd", 50, rate=0.1, schedule="linear", seed=4)
     w = by_hand.model.dense
     g = w.copy()
@@ -148,7 +151,7 @@ def test_runs_are_repeated_bit_for_bit_and_learn(replicas, algorithm, every) -> 
 def test_a_replacement_begins_with_the_central_copy(replicas) -> None:
     some = replicas("shadow-easgd", 3, plan=FINE)
     outage = Outage(60 * MS, 50 * MS, number=1)
-    log = run_log(some.setting, some.n_batches, outages=[outage])
+    log = run_log(some.setting, n_batches(some), outages=[outage])
     at = int(np.flatnonzero(log.kind == SyncEvent.REPLACED)[0]) + 1
     some.train(SyncLog(log.at_h[:at], log.kind[:at], log.trainer[:at], log.thread[:at]))
     assert np.array_equal(some.dense(1), some.model.dense)

@@ -38,7 +38,7 @@ SHARDS = Shards(TABLES, 4)
 @pytest.fixture(scope="module", params=["sgd", "adagrad", "adam"])
 def new(request: pytest.FixtureRequest) -> Callable[[], ProxyTrainer]:
     """Makes the model at the start of its run."""
-    shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5).clicks
+    shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5)[0]
     plan = TrainingPlan(50, rate=0.2, schedule="linear", optimizer=request.param)
     return partial(ProxyTrainer, shape, clicks[:2500], plan, test=clicks[2500:])
 

@@ -21,7 +21,13 @@ from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.shared_run import run_trials
 from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.training.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.training.measuring.own_model import CopiedModel, ModelWeights, OwnModel, fused_rows
+from cprsim.training.measuring.own_model import (
+    CopiedModel,
+    CopiedTable,
+    ModelWeights,
+    OwnModel,
+    fused_rows,
+)
 from tests.kernel.test_replay import SLOTS, USEFUL_H, log_of
 from tests.kernel.test_shared_run import ONE, TABLES, THREE
 from tests.measuring.wrapped import Wrapped, make
@@ -38,7 +44,7 @@ def test_behind_the_protocol_every_trial_is_bit_by_bit_the_same(
     monkeypatch.setattr(weights, "free_bytes", lambda: free_bytes)
     mapped = Mock(wraps=np.memmap)
     monkeypatch.setattr(np, "memmap", mapped)
-    shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5).clicks
+    shape, clicks = ModelShape(TABLES, 8, (12,), (16,)), generate(TABLES, 3000, seed=5)[0]
     plan = TrainingPlan(50, rate=0.2, schedule="linear", optimizer=optimizer)
     shards = Shards(shape.tables, 4)
     train, test = clicks[:2500], clicks[2500:]
@@ -82,36 +88,24 @@ def test_a_log_leaves_the_weights_that_it_leaves_the_built_in_model() -> None:
         assert name == "changed" or np.array_equal(array, built_in.arrays()[name]), name
 
 
-class Narrow:
+def counted(n_rows: int, width: int) -> CopiedTable:
     """A table whose rows have vectors of a width of its own, and a count beside them."""
-
-    def __init__(self, n_rows: int, width: int) -> None:
-        self.vectors = np.arange(n_rows * width, dtype=np.float32).reshape(n_rows, width)
-        self.steps = np.zeros((n_rows, 2, 3), np.int64)
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.vectors)
-
-    def get_rows(self, rows):
-        return self.vectors[rows], self.steps[rows]
-
-    def set_rows(self, rows, parts) -> None:
-        self.vectors[rows], self.steps[rows] = parts
+    vectors = np.arange(n_rows * width, dtype=np.float32).reshape(n_rows, width)
+    return CopiedTable((vectors, np.zeros((n_rows, 2, 3), np.int64)))
 
 
 def test_tables_of_several_widths_and_state_of_any_shape_are_read_and_written_back() -> None:
-    own = CopiedModel({"wide": Narrow(5, 8), "narrow": Narrow(3, 2)}, b"dense")
+    own = CopiedModel({"wide": counted(5, 8), "narrow": counted(3, 2)}, b"dense")
     live = ModelWeights(own, TableLayout((5, 3)))
     stored = live.copy()
     rows = np.array([6, 0, 7, 4])  # of both tables, in no order
-    own.tables["wide"].vectors[[0, 4]] = -1
-    own.tables["narrow"].steps[1:] = 9
+    own.tables["wide"].parts[0][[0, 4]] = -1
+    own.tables["narrow"].parts[1][1:] = 9
     own.dense = b"longer than before"
     parcel = live.read(rows)
     live.write(rows, stored.read(rows))
-    np.testing.assert_array_equal(own.tables["wide"].vectors, Narrow(5, 8).vectors)
-    assert not own.tables["narrow"].steps.any()
+    np.testing.assert_array_equal(own.tables["wide"].parts[0], counted(5, 8).parts[0])
+    assert not own.tables["narrow"].parts[1].any()
     stored.write(rows, parcel)
     assert (stored.table[slice(0, 5, 4)] == -1).all()
     assert stored.table[slice(5, 8, 1)].shape == (3, 2)

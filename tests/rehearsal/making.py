@@ -43,7 +43,7 @@ def material(
 ) -> Material:
     """A small model with its training clicks."""
     tables = MODEL_PRESETS["criteo-kaggle"].tables.capped(500)
-    train, _ = split(generate(tables, n, seed=3).clicks)
+    train, _ = split(generate(tables, n, seed=3)[0])
     plan = TrainingPlan(rate=0.1, schedule="linear", optimizer=optimizer)
     shape = ModelShape(tables, 8, (16,), (16,))
     return Material(shape, train, plan, Shards(tables, N_SERVERS, by), n_trainers)

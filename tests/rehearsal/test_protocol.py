@@ -115,9 +115,14 @@ def test_what_is_committed_whole_counts_in_order_and_what_is_torn_is_not_loaded(
     store.install("1")
     path = store.image("1")
     assert read(path)["table"][:, 0].tolist() == [11, 8, 10, 8]
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(CheckpointError, match="image-1 is torn or damaged"):
-        read(path)
+    good = path.read_bytes()
+    flipped = [
+        good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1 :] for at in range(0, len(good), 41)
+    ]
+    for bad in (*flipped, good[:-1], good[:5], b"", good + b"x"):
+        path.write_bytes(bad)
+        with pytest.raises(CheckpointError, match="image-1 is torn or damaged"):
+            read(path)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cprsim.errors import WorkerError
 from cprsim.job.records import S_PER_H, EventKind, ShardBy, SubSaves
 from cprsim.rehearsal.log import FactKind, event_log
 from cprsim.rehearsal.material import Material
@@ -24,7 +25,7 @@ from cprsim.rehearsal.orders import Kill, Orders, SaveBehind
 from cprsim.rehearsal.prediction import FoldedRun, folded
 from cprsim.rehearsal.saves import JobSaves
 from cprsim.rehearsal.store import UNFINISHED
-from cprsim.rehearsal.supervisor import FinishedRun, RunError, Supervisor
+from cprsim.rehearsal.supervisor import FinishedRun, Supervisor
 from cprsim.rehearsal.verdict import check_replay
 from cprsim.training.kernel.trackers import TRACKER_CLASSES
 from tests.rehearsal import making
@@ -351,7 +352,7 @@ def test_what_can_not_be_recovered_from_ends_the_run_with_one_sentence(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, method: str, other: Callable[..., Any], said: str
 ) -> None:
     instead(monkeypatch, method, other)
-    with pytest.raises(RunError, match=said):
+    with pytest.raises(WorkerError, match=said):
         making.run(*stage, ordered(stage, [(0.3, (1,))], saves=0.5))
     assert descendants(stage[0].process.pid) == []
 

@@ -13,7 +13,7 @@ from cprsim.rehearsal.calibration import RunCalibration, calibrating, calibratin
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import image_bytes
 from cprsim.rehearsal.orders import STALLING
-from cprsim.rehearsal.prediction import predict
+from cprsim.rehearsal.prediction import model_of, predict
 from cprsim.rehearsal.rehearsing import Planned, require_in_time
 from cprsim.rehearsal.setting import (
     kills_of,
@@ -51,7 +51,7 @@ def test_nobody_dies_who_is_dead_and_not_noticed() -> None:
 def test_saves_are_due_where_the_simulator_has_them(name: str) -> None:
     job = experiment()
     policy, orders = planned(job, name)
-    log = predict(job, policy, orders, CALIBRATED, shipped(), 0).log
+    log = predict(model_of(job, policy, orders, CALIBRATED, shipped()), 0).log
     starts = np.isin(log.kind, (EventKind.SAVE_STARTED, EventKind.SUB_SAVE_STARTED))
     due_h = np.array([due.position for due in orders.due]) / shipped().n_samples * job.useful_h
     half_a_batch_h = shipped().plan.batch / shipped().n_samples * job.useful_h
@@ -67,7 +67,9 @@ def test_a_prediction_knows_the_orders_and_nothing_else() -> None:
         job.simulated(seed=job.simulation.seed + 1),
         costs=replace(job.costs, reschedule=job.costs.detect),
     )
-    one, two = (predict(of, policy, orders, CALIBRATED, shipped(), 0) for of in (job, other))
+    one, two = (
+        predict(model_of(of, policy, orders, CALIBRATED, shipped()), 0) for of in (job, other)
+    )
     np.testing.assert_array_equal(one.log.at_h, two.log.at_h)
     failed = one.log.kind == EventKind.FAILED
     assert (one.log.at_h[failed] * S_PER_H).tolist() == pytest.approx(
@@ -132,7 +134,8 @@ def test_each_save_is_predicted_to_take_what_was_calibrated_beside_its_bytes(nam
     longer = replace(without, pause_s=0.02, extra_s={"cpr-mfu": 0.02})
     policy, orders = planned(job, name)
     stopped_s = [
-        float(predict(job, policy, orders, of, shipped(), 0).costs.hours_of("save")[0]) * S_PER_H
+        float(predict(model_of(job, policy, orders, of, shipped()), 0).costs.hours_of("save")[0])
+        * S_PER_H
         for of in (without, longer)
     ]
     assert stopped_s[1] - stopped_s[0] == pytest.approx(0.02 * len(orders.due), abs=1e-6)
@@ -147,7 +150,9 @@ def test_where_spares_are_finite_the_job_waits_but_not_beyond_its_limit(
     job = experiment(SCARCE.format(0, repair), "failures={kind: injected, clock: wall, at: [7 s]}")
     require_rehearsable(job)
     policy, orders = planned(job, "full", trace=0)
-    plan = Planned(policy, 0, orders, predict(job, policy, orders, CALIBRATED, shipped(), 0))
+    plan = Planned(
+        policy, 0, orders, predict(model_of(job, policy, orders, CALIBRATED, shipped()), 0)
+    )
     if said:
         with pytest.raises(ParameterError, match=said):
             require_in_time(plan)

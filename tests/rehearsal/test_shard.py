@@ -7,7 +7,7 @@ import pytest
 
 from cprsim.job.records import ShardBy, SmallTables, SubSaves
 from cprsim.rehearsal.material import Material, fresh_model, places, rows_of
-from cprsim.rehearsal.shard import Shard, initial_rows
+from cprsim.rehearsal.shard import Shard
 from cprsim.rehearsal.store import Arrays
 from cprsim.training.kernel.saving import Saver
 from cprsim.training.kernel.trackers import TRACKER_CLASSES
@@ -27,8 +27,7 @@ class Shards:
         self.n_committed = 0
 
     def fresh(self, server: int) -> Shard:
-        rows = initial_rows(self.what, fresh_model(self.what).table, server)
-        return Shard(self.what, server, rows, self.sub_saves)
+        return Shard(self.what, server, fresh_model(self.what).table, self.sub_saves)
 
     def one_batch(self, trainer: ProxyTrainer) -> None:
         """The kernel's step, and the gradients that it made to the shards."""
@@ -37,7 +36,7 @@ class Shards:
         trainer.run(first + trainer.plan.batch)
         rows = trainer.clicks.rows[first : trainer.position]
         flat = rows.ravel()
-        gradients = trainer._workspaces[len(rows)].d_fields[:, 1:].reshape(rows.size, -1)
+        gradients = trainer._workspace(len(rows)).d_fields[:, 1:].reshape(rows.size, -1)
         server_of, place_of = places(self.what.shards)
         for server, shard in enumerate(self.shards):
             (mine,) = np.nonzero(server_of[flat] == server)

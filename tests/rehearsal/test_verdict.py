@@ -16,7 +16,7 @@ from cprsim.files import decode
 from cprsim.job.distributions import Constant
 from cprsim.job.records import S_PER_H, Activity, Clock, EventKind, EventLog
 from cprsim.rehearsal.calibration import RunCalibration
-from cprsim.rehearsal.prediction import FoldedRun, bytes_share, folded, model_of
+from cprsim.rehearsal.prediction import FoldedRun, bytes_share, model_of, predict
 from cprsim.rehearsal.verdict import (
     DETECT,
     OVERHEAD,
@@ -30,7 +30,6 @@ from cprsim.rehearsal.verdict import (
     steal_fraction,
     ticks,
 )
-from cprsim.results import pipeline
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
 from tests.rehearsal.making import SCENARIO, planned, shipped
@@ -89,8 +88,7 @@ def kept_runs(name: str) -> list[dict]:
 def anew(run: dict, wrong: Wrong = lambda model: model) -> FoldedRun:
     policy, todo = planned(JOB, run["strategy"], run["trace"])
     calibration = decode(RunCalibration, CAMPAIGN["calibrated"])
-    (log,) = pipeline.replay(wrong(model_of(JOB, policy, todo, calibration, shipped())), 0).values()
-    return folded(log, JOB.useful_h, N_SERVERS)
+    return predict(wrong(model_of(JOB, policy, todo, calibration, shipped())), 0)
 
 
 def verdict_on_campaign(name: str, changed: Callable[[dict, FoldedRun], Quantities]) -> list[str]:

@@ -409,8 +409,8 @@ def _at_scale(work: Work, samples: int, seed: int) -> dict[str, Any]:
     measured = measure_replication(experiment, seed, train)
     baseline = measured.whole
     outcome: dict[str, Any] = {
-        "position": _thinned(baseline.curve.position),
-        "": _thinned(baseline.curve.loss),
+        "position": _thinned(baseline.position),
+        "": _thinned(baseline.loss),
     }
     for strategy in measured.strategies:
         assert strategy.trained is not None, "the production job finishes"
@@ -418,7 +418,7 @@ def _at_scale(work: Work, samples: int, seed: int) -> dict[str, Any]:
             "log_loss": strategy.trained.quality.log_loss - baseline.quality.log_loss,
             "auc": baseline.quality.auc - strategy.trained.quality.auc,
             "pls": strategy.pls,
-            "curve": _thinned(strategy.trained.curve.loss),
+            "curve": _thinned(strategy.trained.loss),
         }
     return outcome
 

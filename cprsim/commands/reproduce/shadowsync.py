@@ -111,8 +111,8 @@ def of_form(work: Work, name: str, n_servers: int) -> dict[str, list[float]]:
     points = [speed_at(fitted, n) for n in counts]
     return {
         "trainers": list(counts),
-        "eps": [point.simulated.samples_per_h / S_PER_H for point in points],
-        "gap": [point.simulated.gap for point in points],
+        "eps": [point.samples_per_h / S_PER_H for point in points],
+        "gap": [point.gap for point in points],
         "eps model": [point.model.samples_per_h / S_PER_H for point in points],
         "elp": [point.setting.elp for point in points],
     }

@@ -139,7 +139,7 @@ def _times(name: str, sizes: Sequence[int]) -> dict[str, list[float]]:
 def _bytes(n_clicks: int) -> dict[str, float]:
     """Bytes of one interval of sub-saves over those of a whole save, in percent, by tracker."""
     shape = ModelShape(CRITEO_KAGGLE.tables.capped(5000), 16)
-    clicks = generate(shape.tables, n_clicks, 1).clicks
+    clicks = generate(shape.tables, n_clicks, 1)[0]
     percent = {}
     for name in SHOWN:
         trainer = ProxyTrainer(shape, clicks, TrainingPlan(128, 0.1))

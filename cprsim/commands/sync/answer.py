@@ -18,7 +18,7 @@ from cprsim.pages.document import Document, Picture, Section, Table, row_columns
 from cprsim.pages.draw_chart import chart_figure
 from cprsim.results.words import percent, percent_number, significant
 from cprsim.training.in_step.load_model import LoadModel, load_model
-from cprsim.training.in_step.simulation import SpeedPoint, Throughput
+from cprsim.training.in_step.simulation import SpeedPoint
 
 LINEAR = 0.95  # share of linear scaling below which an algorithm counts as saturated
 N_ON_LINE = 200  # points of the load model's line
@@ -42,11 +42,11 @@ def _row(point: SpeedPoint) -> Row:
         "algorithm": point.setting.name,
         "n_trainers": point.setting.n_trainers,
         "elp": point.setting.elp,
-        "examples_per_s": point.simulated.samples_per_h / S_PER_H,
+        "examples_per_s": point.samples_per_h / S_PER_H,
         "examples_per_s_load_model": point.model.samples_per_h / S_PER_H,
         "examples_per_s_linear": point.model.linear_samples_per_h / S_PER_H,
-        "linear_fraction": point.simulated.samples_per_h / point.model.linear_samples_per_h,
-        "sync_gap": point.simulated.gap,
+        "linear_fraction": point.samples_per_h / point.model.linear_samples_per_h,
+        "sync_gap": point.gap,
         "sync_gap_load_model": point.model.gap,
         "saturates_at_load_model": point.model.saturates_at,
     }
@@ -143,7 +143,7 @@ def _chart(curves: Sequence[Curve], name: str) -> Chart:
         model = [load_model(replace(setting, n_trainers=int(x))) for x in numbers]
         for panel, height in ((speed, _thousands), (gap, _gap)):
             line = np.interp(fine, numbers, [height(point) for point in model])
-            points = floats(height(point.simulated) for point in curve)
+            points = floats(height(point) for point in curve)
             panel.append(Series(setting.name, floats(fine), floats(line)))
             panel.append(Series(setting.name, n, points, kind="points"))
     gap_label = "iterations between synchronisations"
@@ -155,9 +155,9 @@ def _chart(curves: Sequence[Curve], name: str) -> Chart:
     return Chart(f"Throughput and sync gap over trainers: {name}", subtitle, panels)
 
 
-def _thousands(point: LoadModel | Throughput) -> float:
+def _thousands(point: LoadModel | SpeedPoint) -> float:
     return point.samples_per_h / S_PER_H / 1000
 
 
-def _gap(point: LoadModel | Throughput) -> float:
+def _gap(point: LoadModel | SpeedPoint) -> float:
     return point.gap if 0 < point.gap < inf else nan

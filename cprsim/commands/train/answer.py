@@ -35,8 +35,8 @@ def answer_of_train(
     baseline = measured.whole
     teacher, n_skipped = (stand_in.teacher, stand_in.n_skipped) if stand_in else (None, 0)
     runs = {
-        "no failures": baseline.curve,
-        **{strategy.policy.name: new.curve for strategy, new in _anew(measured)},
+        "no failures": baseline,
+        **{strategy.policy.name: new for strategy, new in _anew(measured)},
     }
     lost = pd.DataFrame(
         {"strategy": strategy.policy.name, "iterations": iterations}
@@ -114,7 +114,7 @@ def _document(
         answer=[_answer(measured)],
         table=_table(measured, useful_h),
         remarks=remarks,
-        sections=[Section("Training loss", [picture] * bool(len(measured.whole.curve.loss)))],
+        sections=[Section("Training loss", [picture] * bool(len(measured.whole.loss)))],
     )
 
 
@@ -165,8 +165,10 @@ def _remarks(words: str, stand_in: ProxyModel | None, team: Team | None) -> Iter
     if stand_in is not None and stand_in.n_skipped:
         yield f"Left out of the log: {count(stand_in.n_skipped, 'bad line')}."
     yield "One run per strategy: differences this small vary from seed to seed."
-    own = f"a trainer of your own: {words}"
-    yield f"Accuracy was measured on {own if stand_in is None else stand_in.measured_on}."
+    on = f"a trainer of your own: {words}"
+    if stand_in is not None:
+        on = f"a stand-in: {words}; tested on the {len(stand_in.test):,} clicks that follow"
+    yield f"Accuracy was measured on {on}."
     if team is not None:
         yield (
             f"{team.setting.n_trainers} replicas in step by {team.setting.name}, "
@@ -182,7 +184,7 @@ def _remarks(words: str, stand_in: ProxyModel | None, team: Team | None) -> Iter
 
 def _chart(measured: TrainingOutcome, name: str) -> Chart:
     """Loss over samples, and in a second panel the far smaller increase by each strategy."""
-    baseline = measured.whole.curve
+    baseline = measured.whole
     unchanged = [
         strategy.policy.name
         for strategy in measured.strategies
@@ -192,12 +194,12 @@ def _chart(measured: TrainingOutcome, name: str) -> Chart:
     losses = [Series(without, x, floats(baseline.loss))]
     added = [Series(without, x, (0.0,) * len(x))]
     for strategy, new in _anew(measured):
-        curve, label = new.curve, strategy.policy.name
+        label = strategy.policy.name
         x, lost_at = (
-            floats(curve.position / 1e3),
+            floats(new.position / 1e3),
             strategy.reverted_at * baseline.position[-1] / 1e3,
         )
-        for series, y in ((losses, curve.loss), (added, curve.loss - baseline.loss)):
+        for series, y in ((losses, new.loss), (added, new.loss - baseline.loss)):
             marks = floats(np.interp(lost_at, x, y))
             series += [Series(label, x, floats(y))]
             series += [Series(label, floats(lost_at), marks, kind="points")]

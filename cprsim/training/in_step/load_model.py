@@ -23,7 +23,6 @@ class LoadModel:
     linear_samples_per_h: float  # what the workers would do if nothing held them up
     gap: float  # iterations of a trainer between two of its synchronisations; infinite: none
     saturates_at: float  # trainers beyond which EPS is flat, n*; infinite where it never is
-    sync_h: float  # one synchronisation [h]
 
 
 def load_model(setting: SyncSetting) -> LoadModel:
@@ -33,7 +32,6 @@ def load_model(setting: SyncSetting) -> LoadModel:
         linear_samples_per_h=linear_samples_per_h(setting),
         gap=_gap(setting),
         saturates_at=saturates_at(setting),
-        sync_h=sync_h(setting),
     )
 
 

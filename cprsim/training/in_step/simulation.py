@@ -26,15 +26,18 @@ EVENTS_OF_A_THREAD = 60  # in what is measured, where nothing comes between its 
 
 
 @dataclass(frozen=True, slots=True)
-class Throughput:
-    """How fast the trainers were, and how often they synchronised, in a simulated stretch."""
+class SpeedPoint:
+    """Throughput at one number of trainers, by simulation and by the load model."""
 
+    setting: SyncSetting
     samples_per_h: float
     gap: float  # mean iterations of a trainer between two of its synchronisations; infinite: none
+    model: LoadModel
 
 
-def throughput(setting: SyncSetting, seed: int = 1) -> Throughput:
+def speed_at(setting: SyncSetting, n_trainers: int, seed: int = 1) -> SpeedPoint:
     """Simulate a stretch of a run without end and without failures."""
+    setting = replace(setting, n_trainers=n_trainers)
     round_h = _round_h(setting)
     measured_h = max(ROUNDS * round_h, FEWEST_ITERATIONS * _slowest_h(setting))
     stride = max(1, int(measured_h / setting.iteration.mean_h / EVENTS_OF_A_THREAD))
@@ -46,22 +49,8 @@ def throughput(setting: SyncSetting, seed: int = 1) -> Throughput:
     env.run(until=warm_h + measured_h)
     n_done = _iterations(trainers, setting) - before
     per_h = setting.batch * n_done / measured_h
-    return Throughput(float(per_h.sum()), _gap(trainers, warm_h))
-
-
-@dataclass(frozen=True, slots=True)
-class SpeedPoint:
-    """Throughput at one number of trainers, by simulation and by the load model."""
-
-    setting: SyncSetting
-    simulated: Throughput
-    model: LoadModel
-
-
-def speed_at(setting: SyncSetting, n_trainers: int, seed: int = 1) -> SpeedPoint:
-    """The same means with another number of trainers."""
-    setting = replace(setting, n_trainers=n_trainers)
-    return SpeedPoint(setting, throughput(setting, seed), load_model(setting))
+    gap = _gap(trainers, warm_h)
+    return SpeedPoint(setting, float(per_h.sum()), gap, load_model(setting))
 
 
 def run_log(

@@ -58,42 +58,6 @@ class Thread:
         return self.n_done + self.n_in_hand * (now_h - self.began_at_h) / self.takes_h
 
 
-class Barrier:
-    """Where all workers of all trainers wait for the last one and then for an AllReduce."""
-
-    def __init__(self, env: simpy.Environment, n_threads: int) -> None:
-        self._env = env
-        self._n_expected = n_threads
-        self._n_here = 0
-        self.full = env.event()  # the last one has arrived
-        self._opened = env.event()
-
-    def arrive(self) -> simpy.Event:
-        """Arrive at the barrier; returns the event of the AllReduce's end."""
-        self._n_here += 1
-        self._check()
-        return self._opened
-
-    def leave(self) -> None:
-        """Expect one thread less."""
-        self._n_expected -= 1
-        self._check()
-
-    def forget(self, n_here: int) -> None:
-        """Remove lost threads from those that wait here; their replacements are expected."""
-        self._n_here -= n_here
-
-    def open(self) -> None:
-        """Release all waiting threads, and close again."""
-        opened, self._opened, self.full = self._opened, self._env.event(), self._env.event()
-        self._n_here = 0
-        opened.succeed()
-
-    def _check(self) -> None:
-        if 0 < self._n_expected == self._n_here and not self.full.triggered:
-            self.full.succeed()
-
-
 class Trainers:
     """All trainers of a job at work.
 
@@ -129,8 +93,8 @@ class Trainers:
         self._n_active = [setting.n_threads] * setting.n_trainers
         self._up = [True] * setting.n_trainers
         self._back = env.event()  # the next replacement of a trainer
-        self._waits_at_barrier: set[tuple[int, int]] = set()
-        self._barrier = Barrier(env, setting.n_trainers * setting.n_threads)
+        self._at_barrier: set[tuple[int, int]] = set()  # trainers and threads
+        self._all_here, self._barrier_opens = env.event(), env.event()
         self._shadows: list[simpy.Process | None] = [None] * setting.n_trainers
         self.syncs: list[list[tuple[float, float]]] = [[] for _ in range(setting.n_trainers)]
         self.finished = env.event()
@@ -156,7 +120,7 @@ class Trainers:
         algorithm = self._setting.algorithm
         if algorithm.is_collective and not never_synchronises(self._setting):
             self._env.process(
-                self._shadow_of_all() if algorithm.in_background else self._at_the_barrier()
+                self._shadow_of_all() if algorithm.in_background else self._average_at_barrier()
             )
         for outage in outages:
             self._env.process(self._suffer(outage))
@@ -233,8 +197,9 @@ class Trainers:
     def _synchronise(self, thread: Thread) -> Steps:
         """A worker stops: for its own exchange, or until all have come."""
         if self._setting.algorithm.holds_all_up:
-            self._waits_at_barrier.add((thread.trainer, thread.number))
-            yield self._barrier.arrive()
+            self._at_barrier.add((thread.trainer, thread.number))
+            self._check_barrier()
+            yield self._barrier_opens
         else:
             yield from self._exchange(thread.trainer, thread.number)
         thread.since_sync = 0
@@ -243,7 +208,7 @@ class Trainers:
     def _retire(self, thread: Thread) -> None:
         """End a thread for which no data are left."""
         self._n_active[thread.trainer] -= 1
-        self._barrier.leave()
+        self._check_barrier()
         if not any(self._n_active) and not self.finished.triggered:
             self.finished.succeed()
 
@@ -273,15 +238,22 @@ class Trainers:
             if all(self._up):  # else the AllReduce has failed, and is tried again
                 self._note_sync(ALL, SHADOW)
 
-    def _at_the_barrier(self) -> Steps:
-        """Once all threads are at the barrier, average and open it."""
+    def _check_barrier(self) -> None:
+        """Note if all threads that have data are at the barrier; of a lost one the replacement."""
+        if 0 < sum(self._n_active) == len(self._at_barrier) and not self._all_here.triggered:
+            self._all_here.succeed()
+
+    def _average_at_barrier(self) -> Steps:
+        """Once all threads are at the barrier, average and release them."""
         while True:
-            yield self._barrier.full
+            yield self._all_here
             self._note(SENT, ALL, SHADOW)
             yield self._env.timeout(self._setting.allreduce_h)
             self._note_sync(ALL, SHADOW)
-            self._waits_at_barrier.clear()
-            self._barrier.open()
+            self._at_barrier.clear()
+            released = self._barrier_opens
+            self._all_here, self._barrier_opens = self._env.event(), self._env.event()
+            released.succeed()
 
     # ------------------------------------------------------------------ failures
 
@@ -302,9 +274,7 @@ class Trainers:
 
     def _lose_trainer(self, trainer: int, down_h: float) -> Steps:
         self._up[trainer] = False
-        waiting = {thread for thread in self._waits_at_barrier if thread[0] == trainer}
-        self._barrier.forget(len(waiting))
-        self._waits_at_barrier -= waiting
+        self._at_barrier -= {(trainer, number) for number in range(self._setting.n_threads)}
         if self._network is not None:
             self._network.drop(trainer)
         for thread in self._threads[trainer]:

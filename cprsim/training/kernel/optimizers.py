@@ -9,7 +9,6 @@ torch.optim.SparseAdam does. A row's gradient is the sum over all its occurrence
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
@@ -29,12 +28,21 @@ EPSILON = 1e-10  # torch.optim.Adagrad's
 BETAS, ADAM_EPSILON = (0.9, 0.999), 1e-8  # torch.optim.Adam's
 
 
-class Optimizer(Protocol):
-    """Updates a model in place from the gradients of a batch: the rows first, then the layers."""
+class Optimizer:
+    """Updates a model in place from the gradients of a batch: the rows first, then the layers.
 
-    model: Dlrm
-    row_state: Array  # (n_rows, ...) what it keeps per embedding row; (0,) where nothing
-    dense_state: Array  # what it keeps of the layers and of the whole run, or (0,)
+    Attributes: `row_state` (n_rows, ...), kept per embedding row, and `dense_state`, kept of the
+    layers and of the whole run; (0,) where it keeps nothing.
+    """
+
+    def __init__(self, model: Dlrm, row_state: tuple[int, ...], n_dense_state: int) -> None:
+        self.model = model
+        self.row_state = np.zeros(row_state, model.dense.dtype)
+        self.dense_state = np.zeros(n_dense_state, model.dense.dtype)
+        # of the rows that a batch touches: where each stands, which they are, their gradients
+        self._place = np.zeros(len(model.table), np.int32)
+        self._unique = np.zeros(0, np.int32)
+        self._sums = np.zeros((0, model.shape.dimension), model.dense.dtype)
 
     def row_rate(self, rate: float) -> float:
         """The rate at which the rows take their part of the next step."""
@@ -46,35 +54,13 @@ class Optimizer(Protocol):
         d_fields (n, 1 + n_tables, d): the gradient of each occurrence of a row, from 1 on; `rate`
         is their `row_rate`
         """
+        raise NotImplementedError
 
     def update_dense(self, gradient: Array, rate: float) -> None:
         """Move the layers by their gradient (n_dense,)."""
+        raise NotImplementedError
 
-
-class Sgd(Optimizer):
-    """Plain stochastic gradient descent; keeps nothing."""
-
-    def __init__(self, model: Dlrm) -> None:
-        self.model = model
-        self.row_state = np.zeros(0, np.float32)
-        self.dense_state = np.zeros(0, np.float32)
-
-    def update_rows(self, rows: Array, d_fields: Array, changed: Array, rate: float) -> None:
-        sgd_rows(self.model.table, changed, rows, d_fields, rate)
-
-    def update_dense(self, gradient: Array, rate: float) -> None:
-        sgd_dense(self.model.dense, gradient, rate)
-
-
-class _RowSums:
-    """The gradients of the rows that a batch touches; its arrays serve again."""
-
-    def __init__(self, model: Dlrm) -> None:
-        self._place = np.zeros(len(model.table), np.int32)
-        self._unique = np.zeros(0, np.int32)
-        self._sums = np.zeros((0, model.shape.dimension), model.dense.dtype)
-
-    def of(self, rows: Array, d_fields: Array) -> tuple[Array, Array]:
+    def _summed(self, rows: Array, d_fields: Array) -> tuple[Array, Array]:
         """Rows (m,) in order of first touch, and the sums (m, d) over their occurrences."""
         if len(self._unique) < rows.size:
             self._unique = np.zeros(rows.size, np.int32)
@@ -83,17 +69,27 @@ class _RowSums:
         return self._unique[:m], self._sums[:m]
 
 
+class Sgd(Optimizer):
+    """Plain stochastic gradient descent; keeps nothing."""
+
+    def __init__(self, model: Dlrm) -> None:
+        super().__init__(model, (0,), 0)
+
+    def update_rows(self, rows: Array, d_fields: Array, changed: Array, rate: float) -> None:
+        sgd_rows(self.model.table, changed, rows, d_fields, rate)
+
+    def update_dense(self, gradient: Array, rate: float) -> None:
+        sgd_dense(self.model.dense, gradient, rate)
+
+
 class RowwiseAdagrad(Optimizer):
     """Adagrad with one sum of squares per embedding row, elementwise in the dense layers."""
 
     def __init__(self, model: Dlrm) -> None:
-        self.model = model
-        self.row_state = np.zeros(len(model.table), model.dense.dtype)
-        self.dense_state = np.zeros_like(model.dense)
-        self._sums = _RowSums(model)
+        super().__init__(model, (len(model.table),), len(model.dense))
 
     def update_rows(self, rows: Array, d_fields: Array, changed: Array, rate: float) -> None:
-        unique, sums = self._sums.of(rows, d_fields)
+        unique, sums = self._summed(rows, d_fields)
         adagrad_rows(self.model.table, self.row_state, changed, unique, sums, rate, EPSILON)
 
     def update_dense(self, gradient: Array, rate: float) -> None:
@@ -104,11 +100,8 @@ class Adam(Optimizer):
     """Adam of the touched rows and of all layers; the last of `dense_state` counts the steps."""
 
     def __init__(self, model: Dlrm) -> None:
-        self.model = model
-        dtype = model.dense.dtype
-        self.row_state = np.zeros((len(model.table), 2 * model.shape.dimension), dtype)
-        self.dense_state = np.zeros(2 * len(model.dense) + 1, dtype)
-        self._sums = _RowSums(model)
+        size = (len(model.table), 2 * model.shape.dimension)
+        super().__init__(model, size, 2 * len(model.dense) + 1)
 
     def _corrections(self) -> tuple[float, float]:
         """By how much the means of the next step are too small: they began at 0."""
@@ -120,7 +113,7 @@ class Adam(Optimizer):
         return rate * root / mean
 
     def update_rows(self, rows: Array, d_fields: Array, changed: Array, rate: float) -> None:
-        unique, sums = self._sums.of(rows, d_fields)
+        unique, sums = self._summed(rows, d_fields)
         table, moments = self.model.table, self.row_state
         adam_rows(table, moments, changed, unique, sums, rate, BETAS, ADAM_EPSILON)
 

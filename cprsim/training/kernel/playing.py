@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,14 +41,6 @@ def play(
         saver.do(event)
 
 
-@dataclass(frozen=True, slots=True)
-class LossCurve:
-    """Training loss over a run: each batch is predicted before it is learned from."""
-
-    position: Ints  # (n,) samples, ascending
-    loss: Floats  # (n,) mean since the position before [nats]
-
-
 class Course:
     """Trains a model from event to event, and records its loss at regular marks on the way.
 
@@ -74,18 +65,13 @@ class Course:
             self._noted.append((mark, stop, self.model.run(stop) * (stop - first)))
             self._tell(stop)
 
-    def play(self, saver: Saver, schedule: Schedule) -> None:
-        """Run `play`, with the loss recorded."""
-        play(self.model, saver, schedule, self.go_to)
+    def curve(self) -> tuple[Ints, Floats]:
+        """Positions (n,), and the mean loss since the one before [nats].
 
-    def curve(self) -> LossCurve:
-        """The recorded losses; empty if the model does not report its loss."""
-        if not self._noted:
-            return LossCurve(np.zeros(0, np.int64), np.zeros(0))
-        mark, _, loss = (np.array(column) for column in zip(*self._noted, strict=True))
-        summed = np.bincount(mark, loss, len(self._marks))
-        if np.isnan(summed).any():
-            return LossCurve(np.zeros(0, np.int64), np.zeros(0))
-        passed = self._marks <= self.model.position
+        Each batch is predicted before it is learned from. Empty if the model reports no loss.
+        """
+        mark, _, loss = np.array(self._noted, float).reshape(-1, 3).T
+        summed = np.bincount(mark.astype(np.int64), loss, len(self._marks))
+        passed = (self._marks <= self.model.position) & (not np.isnan(summed).any())
         mean = summed / np.diff(self._marks, prepend=0)
-        return LossCurve(self._marks[passed], mean[passed])
+        return self._marks[passed], mean[passed]

@@ -13,6 +13,7 @@ that a run can be repeated bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -113,7 +114,8 @@ class Replicas:
         self._gradients: list[Array] = []  # of an iteration of synchronous SGD
         self._rate = plan.rate  # at which they are applied
         self._lost_parts: set[int] = set()  # of the central copy, by server
-        self._workspaces: dict[tuple[int, int, int], Workspace] = {}  # and by samples
+        # by trainer, thread and samples
+        self._workspace = cache(lambda trainer, _, n: Workspace(replicas[trainer % n_own][0], n))
         self._schedule = SCHEDULES[plan.schedule]
         self._do: dict[int, Callable[[int, int], None]] = {
             SyncEvent.BEGAN: self._begin,
@@ -141,11 +143,6 @@ class Replicas:
             optimizer.dense_state[:] = trainer.optimizer.dense_state
         self.position = trainer.position
 
-    @property
-    def n_batches(self) -> int:
-        """Batches that are left of one pass over the clicks."""
-        return -(-(len(self.clicks) - self.position) // self.plan.batch)
-
     def dense(self, trainer: int) -> Array:
         """The replica (n_dense,) of one trainer, live."""
         return self._replicas[trainer][0].dense
@@ -164,8 +161,8 @@ class Replicas:
                 f"training diverged: the learning rate {self.plan.rate:g} is too high"
             )
 
-    def evaluate(self, clicks: Clicks, model: Dlrm | None = None) -> Quality:
-        model = model or self.result()
+    def evaluate(self, clicks: Clicks) -> Quality:
+        model = self.result()
         return quality(clicks.label, predict(model, clicks, lambda n: Workspace(model, n)))
 
     def result(self) -> Dlrm:
@@ -180,10 +177,7 @@ class Replicas:
         model, _ = self._replicas[trainer]
         batch = slice(self.position, min(self.position + self.plan.batch, len(self.clicks)))
         rows = self.clicks.rows[batch]
-        key = (trainer, thread, len(rows))
-        if key not in self._workspaces:
-            self._workspaces[key] = Workspace(model, len(rows))
-        work = self._workspaces[key]
+        work = self._workspace(trainer, thread, len(rows))
         rate = self._schedule(self.plan.rate, self.position / len(self.clicks))
         model.forward(self.clicks.integers[batch], rows, work)
         loss = model.backward(self.clicks.integers[batch], self.clicks.label[batch], work)
@@ -266,14 +260,11 @@ class Replicas:
 
     def _restore_parts(self, sent: Array) -> None:
         """Parts of the central copy on new servers: as the first trainer to exchange has them."""
+        n_dense, n_servers = len(sent), max(1, self.setting.n_servers)
         for server in self._lost_parts:
-            part = self._part(server)
+            part = slice(server * n_dense // n_servers, (server + 1) * n_dense // n_servers)
             self.model.dense[part] = sent[part]
         self._lost_parts.clear()
-
-    def _part(self, server: int) -> slice:
-        n_dense, n_servers = len(self.model.dense), max(1, self.setting.n_servers)
-        return slice(server * n_dense // n_servers, (server + 1) * n_dense // n_servers)
 
     def gather(self) -> None:
         """Put the content of a save into `model`: without a central copy, the mean."""

@@ -12,7 +12,6 @@ counts as a save. Saving and reverting touch only rows that changed: all others 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,15 +23,9 @@ from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.trackers import TRACKER_CLASSES, Tracked, Tracker
 from cprsim.training.kernel.weights import Parcel, TrainableModel, Weights
 
-
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """Content of a save in progress: the rows that changed, as they were at its start."""
-
-    rows: Ints  # (m,)
-    parcel: Parcel
-    dense: Any  # the layers and their optimiser state; None where the save does not hold them
-    n_bytes: int
+# Of a save in progress: the rows that changed (m,), as they were at its start, the layers and their
+# optimiser state (None where the save does not hold them), and its bytes.
+Content = tuple[Ints, Parcel, Any, int]
 
 
 class Saver:
@@ -64,7 +57,7 @@ class Saver:
         self.stored: Weights = (model.weights if like is None else like.stored).copy()
         self.tracker = self._tracker()  # what chooses rows; None where every save is whole
         self.bytes_written: int = 0 if like is None else like.bytes_written  # by committed saves
-        self._pending: _Content | None = None
+        self._pending: Content | None = None
         if self.tracker is not None:
             if not follows:
                 model.observe = self.tracker.observe
@@ -111,7 +104,7 @@ class Saver:
         )
         n_bytes = sum(live.bytes_of(part) for part in parts) + ends_interval * live.dense_bytes
         dense = live.read_dense() if ends_interval else None
-        self._pending = _Content(rows, live.read(rows), dense, n_bytes)
+        self._pending = rows, live.read(rows), dense, n_bytes
         self.changed[rows] = 0
 
     def _parts(self, ends_interval: bool) -> list[slice | Ints]:
@@ -126,17 +119,17 @@ class Saver:
 
     def commit(self) -> None:
         """Commit the save in progress: its content becomes the last saved state."""
-        content = self._take_pending()
-        self.stored.write(content.rows, content.parcel)
-        if content.dense is not None:
-            self.stored.write_dense(content.dense)
+        rows, parcel, dense, n_bytes = self._take_pending()
+        self.stored.write(rows, parcel)
+        if dense is not None:
+            self.stored.write_dense(dense)
         if self.tracker is not None:
             self.tracker.committed()
-        self.bytes_written += content.n_bytes
+        self.bytes_written += n_bytes
 
     def abandon(self) -> None:
         """Abandon the save in progress: its rows are unsaved again."""
-        self.changed[self._take_pending().rows] = 1
+        self.changed[self._take_pending()[0]] = 1
         if self.tracker is not None:
             self.tracker.abandoned()
 
@@ -174,7 +167,7 @@ class Saver:
             n_bytes += layout.rows[table] * self.stored.table[first : first + 1].nbytes
         return self.tracker.memory_bytes / n_bytes
 
-    def _take_pending(self) -> _Content:
+    def _take_pending(self) -> Content:
         if self._pending is None:
             raise RuntimeError("no save is under way")
         content, self._pending = self._pending, None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 
@@ -44,12 +45,9 @@ class TrainingPlan:
         return int(epoch) * n_clicks + nearest
 
 
-@dataclass(slots=True, eq=False)
-class Gradients:
-    """Gradients of a batch of n samples, or a part of one: of the layers, and of each field."""
-
-    d_dense: Array  # (n_dense,), of the mean loss
-    d_fields: Array  # (n, 1 + n_tables, d)
+Gradients = tuple[Array, Array]
+"""Of the mean loss of n samples, a batch or a part of one: of the layers (n_dense,), and of each
+field (n, 1 + n_tables, d)."""
 
 
 def part_of(batch: slice, part: int, n_parts: int) -> slice:
@@ -60,13 +58,13 @@ def part_of(batch: slice, part: int, n_parts: int) -> slice:
 
 def sum_of_parts(parts: Sequence[Gradients]) -> Gradients:
     """The gradients of a batch from those of its parts, in their order: always the same bits."""
-    n = sum(len(part.d_fields) for part in parts)
-    shares = [np.float32(len(part.d_fields) / n) for part in parts]
-    d_dense = shares[0] * parts[0].d_dense
-    for share, part in zip(shares[1:], parts[1:], strict=True):
-        d_dense += share * part.d_dense
-    fields = [share * part.d_fields for share, part in zip(shares, parts, strict=True)]
-    return Gradients(d_dense, np.concatenate(fields))
+    n = sum(len(d_fields) for _, d_fields in parts)
+    shares = [np.float32(len(d_fields) / n) for _, d_fields in parts]
+    scaled = [(share * d, share * f) for share, (d, f) in zip(shares, parts, strict=True)]
+    d_dense = scaled[0][0]
+    for d_dense_of_part, _ in scaled[1:]:
+        d_dense += d_dense_of_part
+    return d_dense, np.concatenate([d_fields for _, d_fields in scaled])
 
 
 class ProxyTrainer:
@@ -83,12 +81,13 @@ class ProxyTrainer:
         shape: ModelShape,
         clicks: Clicks,
         plan: TrainingPlan,
-        observe: Callable[[Array], None] | None = None,
         n_parts: int = 1,
         test: Clicks | None = None,
     ) -> None:
-        self.shape, self.clicks, self.plan, self.observe = shape, clicks, plan, observe
+        self.shape, self.clicks, self.plan = shape, clicks, plan
+        self.observe: Callable[[Array], None] | None = None
         self.test = clicks if test is None else test
+        self.n_samples, self.seed = len(clicks) * plan.epochs, plan.seed
         self._n_parts = n_parts
         self.model = Dlrm(shape)
         self.model.initialise(plan.seed)
@@ -96,11 +95,7 @@ class ProxyTrainer:
         self.changed = np.zeros(shape.tables.n_rows, np.uint8)
         self._position = np.zeros(1, np.int64)
         self._schedule = SCHEDULES[plan.schedule]
-        self._workspaces: dict[int, Workspace] = {}
-
-    @property
-    def n_samples(self) -> int:
-        return len(self.clicks) * self.plan.epochs
+        self._workspace = cache(partial(Workspace, self.model))
 
     @property
     def position(self) -> int:
@@ -111,10 +106,6 @@ class ProxyTrainer:
     def weights(self) -> FusedWeights:
         model, optimizer = self.model, self.optimizer
         return FusedWeights(model.table, optimizer.row_state, model.dense, optimizer.dense_state)
-
-    @property
-    def seed(self) -> int:
-        return self.plan.seed
 
     def on_grid(self, samples: float) -> int:
         return self.plan.on_grid(samples, len(self.clicks))
@@ -140,10 +131,11 @@ class ProxyTrainer:
         batch = slice(first, min(first + self.plan.batch, len(self.clicks)))
         rows = self.clicks.rows[batch]
         rate = self._schedule(self.plan.rate, self.position / self.n_samples)
-        loss, gradients = self._learn(batch) if self._n_parts == 1 else self._learn_parts(batch)
+        learn = self._learn if self._n_parts == 1 else self._learn_parts
+        loss, (d_dense, d_fields) = learn(batch)
         row_rate = self.optimizer.row_rate(rate)
-        self.optimizer.update_rows(rows, gradients.d_fields, self.changed, row_rate)
-        self.optimizer.update_dense(gradients.d_dense, rate)
+        self.optimizer.update_rows(rows, d_fields, self.changed, row_rate)
+        self.optimizer.update_dense(d_dense, rate)
         if self.observe is not None:
             self.observe(rows)
         self._position += len(rows)
@@ -157,15 +149,10 @@ class ProxyTrainer:
     def _learn_parts(self, batch: slice) -> tuple[float, Gradients]:
         loss, parts = 0.0, []
         for part in range(self._n_parts):
-            its_loss, its = self._learn(part_of(batch, part, self._n_parts))
+            its_loss, (d_dense, d_fields) = self._learn(part_of(batch, part, self._n_parts))
             loss += its_loss
-            parts.append(Gradients(its.d_dense.copy(), its.d_fields.copy()))
+            parts.append((d_dense.copy(), d_fields.copy()))
         return loss, sum_of_parts(parts)
-
-    def _workspace(self, n: int) -> Workspace:
-        if n not in self._workspaces:
-            self._workspaces[n] = Workspace(self.model, n)
-        return self._workspaces[n]
 
     def predict(self, clicks: Clicks) -> Array:
         """Logits (n,) of clicks that the model is not trained on."""
@@ -204,11 +191,11 @@ def learned(
     if not n:
         shape = model.shape
         empty = np.zeros((0, shape.n_fields, shape.dimension), np.float32)
-        return 0.0, Gradients(np.zeros_like(model.dense), empty)
+        return 0.0, (np.zeros_like(model.dense), empty)
     work = workspace(n)
     model.forward(clicks.integers[some], rows, work)
     loss = model.backward(clicks.integers[some], clicks.label[some], work)
-    return loss * n, Gradients(work.d_dense, work.d_fields)
+    return loss * n, (work.d_dense, work.d_fields)
 
 
 def predict(model: Dlrm, clicks: Clicks, workspace: Callable[[int], Workspace]) -> Array:

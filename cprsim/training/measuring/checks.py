@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import StrEnum
 from math import sqrt
 from typing import Any
 
@@ -11,41 +10,36 @@ import numpy as np
 
 from cprsim.accuracy.expected import jackknife_error
 from cprsim.job.losses import MORE_BYTES, WHOLE
-from cprsim.job.records import Bools, Floats
+from cprsim.job.records import Floats, Ints
 from cprsim.training.measuring.fit import FittedCurve, SeedMean, predicted, weighted
 from cprsim.training.measuring.observed import Observed
 
 CONTROL = "round-robin"
 FAILS_BEYOND = 0.2  # of the prediction: what is surely further off is not predicted
 NOISE_AT = (0.1, 0.5, 0.9)  # shares of the run
+# whether the curve predicts what held-out histories lose
+HOLDS, DOES_NOT_HOLD, CANNOT_BE_TOLD = "holds", "does not hold", "cannot be told"
 
 
-class HeldOutVerdict(StrEnum):
-    """Whether the curve predicts what held-out histories lose."""
-
-    HOLDS = "holds"
-    FAILS = "does not hold"
-    UNKNOWN = "cannot be told"
-
-
-def verdict_of(ratio: SeedMean) -> HeldOutVerdict:
+def verdict_of(ratio: SeedMean) -> str:
     """Of measured over predicted: the 95 % interval has to exclude 0 and 2."""
     low, high = (ratio.mean + sign * ratio.half_width for sign in (-1, 1))
     if low > 1 + FAILS_BEYOND or high < 1 - FAILS_BEYOND:
-        return HeldOutVerdict.FAILS
-    return HeldOutVerdict.HOLDS if low > 0 and high < 2 else HeldOutVerdict.UNKNOWN
+        return DOES_NOT_HOLD
+    return HOLDS if low > 0 and high < 2 else CANNOT_BE_TOLD
 
 
 def checks_of(observed: Observed, fitted: FittedCurve) -> dict[str, Any]:
     """Checks of one metric's fit for the file of a curve, of JSON's types."""
-    loss = observed.loss[fitted.metric]
-    single = observed.strategy(WHOLE) & (observed.n_failures == 1)
+    loss, trials = observed.loss[fitted.metric], observed.trials
+    single = trials[(trials["strategy"] == WHOLE) & (trials["n_failures"] == 1)]
 
     def correlation(lost: Floats) -> dict[str, Any]:
         """Pearson's, seed by seed: a seed's lucky twin moves all its losses alike."""
-        by_seed_masks = [single & (observed.seed == seed) for seed in range(len(observed.seeds))]
-        by_seed = [np.corrcoef(lost[of_seed], loss[of_seed])[0, 1] for of_seed in by_seed_masks]
-        return asdict(SeedMean.over(np.array(by_seed)))
+        by_seed = single.groupby("seed").groups.values()
+        return asdict(
+            SeedMean.over(np.array([np.corrcoef(lost[i], loss[i])[0, 1] for i in by_seed]))
+        )
 
     return {
         "slopes": {
@@ -58,9 +52,9 @@ def checks_of(observed: Observed, fitted: FittedCurve) -> dict[str, Any]:
         },
         "intercept": asdict(SeedMean.over(fitted.intercept)),
         "noise_of_one_trial": {
-            f"failure at {at:.0%}": float(fitted.noise.at(np.array([at]))[0]) for at in NOISE_AT
+            f"failure at {at:.0%}": float(np.exp(fitted.noise(at))) for at in NOISE_AT
         },
-        "correlation_with_pls": correlation(observed.pls),
+        "correlation_with_pls": correlation(trials["pls"].to_numpy()),
         "correlation_with_weighted_pls": correlation(weighted(observed, fitted.parts)),
         "paired_differences": _differences(fitted),
         "held_out": _held_out(observed, fitted),
@@ -90,35 +84,33 @@ def _differences(fitted: FittedCurve) -> list[dict[str, Any]]:
 def _held_out(observed: Observed, fitted: FittedCurve) -> list[dict[str, Any]]:
     """Losses of held-out trials over those predicted by the fit without their seed, by PLS."""
     by_each = np.array([predicted(observed, parts) for parts in fitted.without])
-    by_others = by_each[observed.seed, np.arange(len(observed.trials))]
-    loss, checks = observed.loss[fitted.metric], []
-
-    def mean_of_seeds(values: Floats, chosen: Bools) -> Floats:
-        n = np.bincount(observed.seed[chosen])
-        return np.asarray(np.bincount(observed.seed[chosen], values[chosen])[n > 0] / n[n > 0])
-
-    for key in observed.strategies:
-        for n in np.unique(observed.n_failures[observed.held_out]).tolist():
-            chosen = observed.strategy(key) & observed.held_out & (observed.n_failures == n)
-            if len(np.unique(observed.seed[chosen])) < 2:
-                continue
-            measured = mean_of_seeds(loss, chosen)
-            ratio, error, n_seeds = ratio_of_means(measured, mean_of_seeds(by_others, chosen))
-            of_fit = float(
-                jackknife_error(by_each[:, chosen].mean(axis=1)) / by_others[chosen].mean()
-            )
-            relative = SeedMean(ratio, float(np.hypot(error, ratio * of_fit)), n_seeds)
-            checks.append(
-                {
-                    "strategy": key,
-                    "n_failures": n,
-                    "pls": float(observed.pls[chosen].mean()),
-                    "measured": float(measured.mean()),
-                    "measured_over_predicted": asdict(relative),
-                    "verdict": verdict_of(relative).value,
-                }
-            )
+    trials, loss, checks = observed.trials, observed.loss[fitted.metric], []
+    by_others = by_each[trials["seed"], np.arange(len(trials))]
+    held_out = trials[trials["held_out"]]
+    for (key, _), group in held_out.groupby(["strategy", "n_failures"], sort=False):
+        if group["seed"].nunique() < 2:
+            continue
+        chosen, seed = group.index.to_numpy(), group["seed"].to_numpy()
+        measured = _mean_of_seeds(loss[chosen], seed)
+        ratio, error, n_seeds = ratio_of_means(measured, _mean_of_seeds(by_others[chosen], seed))
+        of_fit = float(jackknife_error(by_each[:, chosen].mean(axis=1)) / by_others[chosen].mean())
+        relative = SeedMean(ratio, float(np.hypot(error, ratio * of_fit)), n_seeds)
+        checks.append(
+            {
+                "strategy": key,
+                "n_failures": int(group["n_failures"].iloc[0]),
+                "pls": float(group["pls"].to_numpy().mean()),
+                "measured": float(measured.mean()),
+                "measured_over_predicted": asdict(relative),
+                "verdict": verdict_of(relative),
+            }
+        )
     return sorted(checks, key=lambda one: float(one["pls"]))
+
+
+def _mean_of_seeds(values: Floats, seed: Ints) -> Floats:
+    n = np.bincount(seed)
+    return np.asarray(np.bincount(seed, values)[n > 0] / n[n > 0])
 
 
 def ratio_of_means(above: Floats, below: Floats) -> tuple[float, float, int]:

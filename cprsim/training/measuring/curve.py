@@ -15,7 +15,7 @@ from cprsim.job.records import ShardLoss
 from cprsim.results.folder import git_state
 from cprsim.training.kernel.blas import description
 from cprsim.training.kernel.trials import sub_saves_of
-from cprsim.training.measuring.checks import HeldOutVerdict, checks_of
+from cprsim.training.measuring.checks import HOLDS, checks_of
 from cprsim.training.measuring.fit import FittedCurve
 from cprsim.training.measuring.measure import Measured, MeasureRequest, identity
 from cprsim.training.measuring.runs import COUNTED_INTERVAL
@@ -99,7 +99,7 @@ def why_unfit(measured: Measured) -> tuple[str, ...]:
     lost = list(filter(None, (_lost_in_noise(measured, metric) for metric in judged)))
     checks = [checks_of(measured.observed, measured.fitted[metric]) for metric in judged]
     verdicts = [history["verdict"] for of_metric in checks for history in of_metric["held_out"]]
-    if not lost and HeldOutVerdict.HOLDS not in verdicts:
+    if not lost and HOLDS not in verdicts:
         reasons.append("no held-out group of runs confirms the prediction: use more seeds")
     reasons += lost
     return tuple(reasons)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from scipy import optimize, stats
 
 from cprsim.accuracy.response import Replicate, Weight, aged, weighed
@@ -39,28 +40,6 @@ N_PASSES = 3  # of reweighting: what trials miss grows with what is lost
 MODEL_ERROR = 0.3  # by which a typical loss misses the model: which rows a server holds matters
 MEAN_LOG = 0.635  # mean of -log |z|, z standard normal: (Euler's constant + log 2) / 2
 TINY = 1e-7  # of a loss: nothing finer shows in an AUC of tens of thousands of clicks
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """Random deviation of a run from its expected loss: smaller, the later it left its twin.
-
-    Two runs that differ a little drift apart as training continues; the standard deviation is taken
-    to fall exponentially with the share of the run done at the first failure.
-    """
-
-    log_at_start: float
-    per_progress: float
-
-    @classmethod
-    def of(cls, residual: Floats, at: Floats) -> Noise:
-        """From residuals (n,) of trials that failed first at some shares (Harvey 1976)."""
-        line = stats.linregress(at, np.log(np.abs(residual) + TINY) + MEAN_LOG)
-        return cls(float(line.intercept), float(line.slope))
-
-    def at(self, at: Floats) -> Floats:
-        """(n,) standard deviations."""
-        return np.asarray(np.exp(self.log_at_start + self.per_progress * at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +75,7 @@ class FittedCurve:
     strategies: tuple[str, ...]
     parts: dict[str, Replicate]  # of each strategy
     without: tuple[dict[str, Replicate], ...]  # the same without each of the seeds
-    noise: Noise
+    noise: Polynomial  # of the logarithm of the standard deviation, over the run
     most_weighted_pls: float  # of a trial that was fitted
 
     @property
@@ -117,6 +96,17 @@ class FittedCurve:
         return by_seed(np.array(self.parts[WHOLE].intercept), replicates)
 
 
+def noise_of(residual: Floats, at: Floats) -> Polynomial:
+    """Logarithm of the random deviation of a run from its expected loss, over the run.
+
+    Two runs that differ a little drift apart as training continues; the standard deviation is taken
+    to fall exponentially with the share of the run done at the first failure. From residuals (n,)
+    of trials that failed first at some shares (Harvey 1976).
+    """
+    line = stats.linregress(at, np.log(np.abs(residual) + TINY) + MEAN_LOG)
+    return Polynomial([line.intercept, line.slope])
+
+
 def by_seed(estimate: Floats, without: Floats) -> Floats:
     """(n_seeds, ...) values whose mean is an estimate, and their spread its jackknife's error."""
     return np.asarray(estimate + (len(without) - 1) * (without.mean(axis=0) - without))
@@ -130,17 +120,18 @@ def fit(observed: Observed, metric: Metric) -> FittedCurve:
             f"{n_seeds} complete seeds are too few for a standard error; at least "
             f"{FEWEST_SEEDS}: allow more time"
         )
-    fitted = observed.some(~observed.held_out)
+    fitted = observed.some(~observed.trials["held_out"].to_numpy())
+    seeds = fitted.trials["seed"].to_numpy()
     model = _Model(fitted, metric, observed.strategies)
     parameters = model.start()
-    errors, noise = np.full(len(model.loss), 0.01 * model.typical), Noise(0.0, 0.0)
+    errors, noise = np.full(len(model.loss), 0.01 * model.typical), Polynomial([0.0])
     for _ in range(N_PASSES):
         parameters = model.solve(parameters, errors)
         errors, noise = model.errors(parameters)
     parameters = model.solve(parameters, errors)
     without = []
     for seed in range(n_seeds):
-        others = fitted.seed != seed
+        others = seeds != seed
         again = _Model(fitted.some(others), metric, observed.strategies, model.size)
         without.append(again.parts(again.solve(parameters, errors[others])))
     parts = model.parts(parameters)
@@ -152,7 +143,7 @@ def fit(observed: Observed, metric: Metric) -> FittedCurve:
 def weighted(observed: Observed, parts: dict[str, Replicate]) -> Floats:
     """(n,) weighted PLS of every trial."""
     number = observed.shards.replication
-    phi = np.array([parts[trial.saving.strategy].interval_share for trial in observed.trials])
+    phi = np.array([parts[key].interval_share for key in observed.trials["strategy"]])
     # W is the same for all
     lost = weighed(observed.shards, parts[WHOLE].weight, phi[number], 1.0, observed.interval)
     return np.asarray(np.bincount(number, lost, len(observed.trials)), float)
@@ -162,7 +153,7 @@ def predicted(observed: Observed, parts: dict[str, Replicate]) -> Floats:
     """(n,) loss of every trial."""
     lost = weighted(observed, parts)
     for key in observed.strategies:
-        some = observed.strategy(key)
+        some = (observed.trials["strategy"] == key).to_numpy()
         lost[some] = parts[key].along(lost[some])
     return lost
 
@@ -177,11 +168,10 @@ class _Model:
         self.shards, self.interval = observed.shards, observed.interval
         at = observed.shards.progress_h
         self.hats = np.stack([np.interp(at, AT, unit) for unit in np.eye(len(AT))], axis=1)
-        self.strategy = np.array(
-            [strategies.index(trial.saving.strategy) for trial in observed.trials]
-        )
-        self.first_at = np.array([trial.failures[0].at_fraction for trial in observed.trials])
-        lost = float(observed.pls.mean())
+        trials = observed.trials
+        self.strategy = np.array([strategies.index(key) for key in trials["strategy"]])
+        self.first_at = trials["at"].to_numpy()
+        lost = float(trials["pls"].to_numpy().mean())
         self.typical = float(np.mean(np.abs(self.loss))) + TINY
         self.size = size or self.typical / max(lost, TINY)  # of a slope
         n = len(strategies)
@@ -225,13 +215,13 @@ class _Model:
 
         return np.asarray(optimize.least_squares(residual, start, x_scale="jac").x)
 
-    def errors(self, parameters: Floats) -> tuple[Floats, Noise]:
+    def errors(self, parameters: Floats) -> tuple[Floats, Polynomial]:
         """Standard errors (n,) from the residuals: noise by time, and a share of the loss."""
         predicted = self.predicted(parameters)
         residual = self.loss - predicted
-        noise = Noise.of(residual, self.first_at)
+        noise = noise_of(residual, self.first_at)
         of_model = MODEL_ERROR * np.sqrt(np.abs(predicted) * self.typical)
-        scale = np.hypot(noise.at(self.first_at), of_model)
+        scale = np.hypot(np.exp(noise(self.first_at)), of_model)
         return scale * max(float(np.sqrt(np.mean((residual / scale) ** 2))), TINY), noise
 
     def parts(self, parameters: Floats) -> dict[str, Replicate]:

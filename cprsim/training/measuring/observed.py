@@ -1,17 +1,17 @@
-"""Finished trials as arrays: the samples lost, and the accuracy lost against the twin."""
+"""Finished trials as a table: the samples lost, and the accuracy lost against the twin."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import compress
 
 import numpy as np
+import pandas as pd
 
 from cprsim.job.losses import ALWAYS, Metric
-from cprsim.job.records import Bools, Floats, Ints, ShardLoss, in_order
+from cprsim.job.records import Bools, Floats, ShardLoss, in_order
 from cprsim.training.kernel.metrics import Quality
-from cprsim.training.kernel.trials import Trial, stale_shards
+from cprsim.training.kernel.trials import stale_shards
 from cprsim.training.measuring.design import HELD_OUT
 from cprsim.training.measuring.runs import SeedResult
 
@@ -21,41 +21,22 @@ class Observed:
     """Trials of complete seeds."""
 
     seeds: tuple[int, ...]
-    trials: tuple[Trial, ...]
-    seed: Ints  # (n,) position in `seeds`
+    # a row each: `trial`, `seed` (its place in `seeds`), `strategy`, `interval` and `at` (T_save
+    # and the first failure, as shares of the run), `n_failures`, `held_out` (for the checks, not
+    # for the fit), `pls` (net)
+    trials: pd.DataFrame
     loss: dict[Metric, Floats]  # (n,) each
     shards: ShardLoss  # that went back: `replication` is the number of the trial
 
     @property
-    def n_failures(self) -> Ints:
-        """(n,) of each trial."""
-        return np.array([len(trial.failures) for trial in self.trials])
-
-    @property
-    def held_out(self) -> Bools:
-        """(n,) for the checks, not for the fit."""
-        return np.isin(self.n_failures, HELD_OUT)
-
-    @property
-    def pls(self) -> Floats:
-        """(n,) net."""
-        lost = self.shards.since_reload_h * self.shards.share
-        return np.asarray(np.bincount(self.shards.replication, lost, len(self.trials)), float)
-
-    @property
     def interval(self) -> Floats:
         """(m,) T_save of each shard's trial, as a share of the run."""
-        of_trials = np.array([trial.saving.interval_fraction for trial in self.trials])
-        return of_trials[self.shards.replication]
+        return np.asarray(self.trials["interval"])[self.shards.replication]
 
     @property
     def strategies(self) -> tuple[str, ...]:
         """In the order in which they came."""
-        return tuple(dict.fromkeys(trial.saving.strategy for trial in self.trials))
-
-    def strategy(self, key: str) -> Bools:
-        """Which trials are of a strategy."""
-        return np.array([trial.saving.strategy == key for trial in self.trials])
+        return tuple(self.trials["strategy"].unique())
 
     def some(self, chosen: Bools) -> Observed:
         """Some of the trials, a mask (n,); their seeds keep their positions."""
@@ -63,8 +44,7 @@ class Observed:
         shards = in_order(self.shards, np.flatnonzero(chosen[self.shards.replication]))
         return replace(
             self,
-            trials=tuple(compress(self.trials, chosen)),
-            seed=self.seed[chosen],
+            trials=self.trials[chosen],
             loss={metric: loss[chosen] for metric, loss in self.loss.items()},
             shards=replace(shards, replication=number[shards.replication]),
         )
@@ -80,16 +60,29 @@ def observed(results: Iterable[SeedResult], n_servers: int) -> Observed:
     ]
     further = [set(run) - set(ALWAYS) for _, _, *runs in rows for run in runs]
     metrics = (*ALWAYS, *sorted(set.intersection(*further) if further else ()))
-    trials = tuple(trial for _, trial, _, _ in rows)
+    trials = [trial for _, trial, _, _ in rows]
+    shards = stale_shards(trials, n_servers)
+    n_failures = np.array([len(trial.failures) for trial in trials])
+    lost = shards.since_reload_h * shards.share
     return Observed(
         tuple(seed.seed for seed, _ in complete),
-        trials,
-        np.array([number for number, *_ in rows], np.int64),
+        pd.DataFrame(
+            {
+                "trial": trials,
+                "seed": [number for number, *_ in rows],
+                "strategy": [trial.saving.strategy for trial in trials],
+                "interval": [trial.saving.interval_fraction for trial in trials],
+                "at": [trial.failures[0].at_fraction for trial in trials],
+                "n_failures": n_failures,
+                "held_out": np.isin(n_failures, HELD_OUT),
+                "pls": np.bincount(shards.replication, lost, len(trials)),
+            }
+        ),
         {
             metric: np.array([metric.worse_by(twin[metric], run[metric]) for *_, twin, run in rows])
             for metric in metrics
         },
-        stale_shards(trials, n_servers),
+        shards,
     )
 
 

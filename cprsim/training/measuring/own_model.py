@@ -19,7 +19,7 @@ from cprsim.job.records import Ints
 from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.metrics import Quality, quality
 from cprsim.training.kernel.trackers import ABSENT
-from cprsim.training.kernel.weights import Parcel, Sliced, room_for
+from cprsim.training.kernel.weights import Parcel, room_for
 from cprsim.training.measuring.protocol import OwnTable, Predictions
 
 ALWAYS_GIVEN = ("auc", "log_loss")
@@ -57,10 +57,13 @@ def _reported(reported: Mapping[str, float]) -> Quality:
 
 
 class ModelWeights:
-    """Rows and dense state of a trainer, or of a copy of it."""
+    """Rows and dense state of a trainer, or of a copy of it.
 
-    def __init__(self, trainer: Any, layout: TableLayout) -> None:
-        self.layout, self._trainer = layout, trainer
+    Its slices are one part of rows within one table: 0 the weights, then the optimiser state.
+    """
+
+    def __init__(self, trainer: Any, layout: TableLayout, part: int = 0) -> None:
+        self.layout, self._trainer, self._part = layout, trainer, part
         self.tables: list[OwnTable] = list(trainer.tables.values())
         first = np.zeros(1, np.int64)
         self.row_bytes = [sum(part.nbytes for part in t.get_rows(first)) for t in self.tables]
@@ -71,21 +74,18 @@ class ModelWeights:
         return self
 
     @property
-    def momentum(self) -> Sliced | None:
+    def momentum(self) -> ModelWeights | None:
         """The first part of each row's optimiser state."""
         none = np.zeros(0, np.int64)
         has_any = all(len(table.get_rows(none)) > 1 for table in self.tables)
-        return _Momentum(self) if has_any else None
+        return ModelWeights(self._trainer, self.layout, 1) if has_any else None
 
     def __getitem__(self, some: slice) -> Array:
-        return self.part(some, 0)
-
-    def part(self, some: slice, part: int) -> Array:
-        """Part of rows within one table: 0 the weights, then the optimiser state."""
         start, stop, step = some.indices(self.layout.n_rows)
         number = int(np.searchsorted(self.layout.first_row, start, side="right")) - 1
         first = int(self.layout.first_row[number])
-        return np.asarray(self.tables[number].get_rows(np.arange(start, stop, step) - first)[part])
+        rows = self.tables[number].get_rows(np.arange(start, stop, step) - first)
+        return np.asarray(rows[self._part])
 
     def _by_table(self, rows: Ints) -> Iterator[tuple[OwnTable, Ints]]:
         """Each table that has any of the rows, and their numbers in it."""
@@ -126,16 +126,6 @@ class ModelWeights:
     def copy(self) -> ModelWeights:
         tables = {str(i): CopiedTable.of(table) for i, table in enumerate(self.tables)}
         return ModelWeights(CopiedModel(tables, self.read_dense()), self.layout)
-
-
-@dataclass(frozen=True, slots=True)
-class _Momentum:
-    """The optimizer's first values of rows."""
-
-    weights: ModelWeights
-
-    def __getitem__(self, some: slice) -> Array:
-        return self.weights.part(some, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,12 +180,8 @@ class OwnModel:
         self.weights = ModelWeights(trainer, self.layout)
         self.changed: Array = np.zeros(self.layout.n_rows, np.uint8)
         self.observe: Callable[[Array], None] | None = None
-        self.position = 0
+        self.n_samples, self.position = int(trainer.n_samples), 0
         self._column = {name: number for number, name in enumerate(trainer.tables)}
-
-    @property
-    def n_samples(self) -> int:
-        return int(self.trainer.n_samples)
 
     def on_grid(self, samples: float) -> int:
         return int(self.trainer.on_grid(min(max(samples, 0), self.n_samples)))

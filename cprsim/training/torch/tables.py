@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,8 @@ class EmbeddingTable:
 
     def __init__(self, name: str, module: Any, optimizers: Sequence[Any]) -> None:
         self.name, self.weight = name, module.weight
+        self.n_rows = int(module.weight.shape[0])
         self.owner = owner_of(module.weight, optimizers)
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.weight.shape[0])
 
     @property
     def parts(self) -> list[Any]:
@@ -152,17 +150,14 @@ class Accesses:
         names = {id(table.weight): name for name, table in tables.items()}
         self._hooks = [
             embedding.register_forward_pre_hook(
-                self._hook(names[id(embedding.weight)]), with_kwargs=True
+                partial(self._note, names[id(embedding.weight)]), with_kwargs=True
             )
             for _, embedding in embeddings_of(module)
         ]
 
-    def _hook(self, name: str) -> Callable[..., None]:
-        def note(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            if self.listens and module.training:
-                self._seen.setdefault(name, []).append(_looked_up(module, args, kwargs))
-
-        return note
+    def _note(self, name: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.listens and module.training:
+            self._seen.setdefault(name, []).append(_looked_up(module, args, kwargs))
 
     def take(self, n: int) -> dict[str, Array]:
         """(n, k) rows of each table that a batch of n samples looked up; forgotten afterwards."""

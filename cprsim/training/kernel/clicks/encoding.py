@@ -5,8 +5,6 @@ An encoding is fitted to the training part of a log alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cprsim.job.model_shape import TableLayout
@@ -16,39 +14,34 @@ from cprsim.training.kernel.clicks.records import Clicks, Float32, Int32, RawCli
 RARE = 0  # row of each table for values that were rare or never seen in training
 
 
-@dataclass(frozen=True, eq=False)
-class Vocabulary:
-    """A row for each value that training showed often enough, one for all others.
+# A row of a table for each value that training showed often enough, and RARE for all others. Rows
+# are ordered by falling count, so that row 1 is the most frequent value; of equals the lower value
+# comes first. A missing category is a value like any other.
+Vocabulary = list[tuple[Ints, Int32]]  # per table: the values, sorted, and their rows
 
-    Rows of a table are ordered by falling count, so that row 1 is the most frequent value; of
-    equals the lower value comes first. A missing category is a value like any other.
-    """
 
-    values: tuple[Ints, ...]  # per table, sorted
-    row_of: tuple[Int32, ...]  # per table, the row of each value
+def vocabulary_of(
+    categories: Ints, least_count: int = 3, most_rows: int | None = None
+) -> Vocabulary:
+    """Learn from category values (n, n_tables); a table has at most `most_rows` rows."""
+    return [_frequent(column, least_count, most_rows) for column in categories.T]
 
-    @classmethod
-    def fit(
-        cls, categories: Ints, least_count: int = 3, most_rows: int | None = None
-    ) -> Vocabulary:
-        """Learn from category values (n, n_tables); a table has at most `most_rows` rows."""
-        fitted = [_frequent(column, least_count, most_rows) for column in categories.T]
-        return cls(tuple(values for values, _ in fitted), tuple(rows for _, rows in fitted))
 
-    @property
-    def tables(self) -> TableLayout:
-        return TableLayout(tuple(len(values) + 1 for values in self.values))
+def tables_of(vocabulary: Vocabulary) -> TableLayout:
+    """The tables that a vocabulary needs."""
+    return TableLayout(tuple(len(values) + 1 for values, _ in vocabulary))
 
-    def rows(self, categories: Ints) -> Int32:
-        """Fused row ids (n, n_tables)."""
-        first_row = self.tables.first_row
-        rows = np.empty(categories.shape, np.int32)
-        for t, (values, row_of) in enumerate(zip(self.values, self.row_of, strict=True)):
-            column = categories[:, t]
-            at = np.minimum(np.searchsorted(values, column), max(len(values) - 1, 0))
-            frequent = values[at] == column if len(values) else np.zeros(len(column), bool)
-            rows[:, t] = first_row[t] + np.where(frequent, row_of[at] if len(values) else 0, RARE)
-        return rows
+
+def rows_of(vocabulary: Vocabulary, categories: Ints) -> Int32:
+    """Fused row ids (n, n_tables) of category values."""
+    first_row = tables_of(vocabulary).first_row
+    rows = np.empty(categories.shape, np.int32)
+    for t, (values, row_of) in enumerate(vocabulary):
+        column = categories[:, t]
+        at = np.minimum(np.searchsorted(values, column), max(len(values) - 1, 0))
+        frequent = values[at] == column if len(values) else np.zeros(len(column), bool)
+        rows[:, t] = first_row[t] + np.where(frequent, row_of[at] if len(values) else 0, RARE)
+    return rows
 
 
 def _frequent(column: Ints, least_count: int, most_rows: int | None) -> tuple[Ints, Int32]:
@@ -66,18 +59,14 @@ def encode(
     train: RawClicks, test: RawClicks, least_count: int = 3, most_rows: int | None = None
 ) -> tuple[Clicks, Clicks]:
     """Training and test clicks, by the vocabulary and the scale that the first ones teach."""
-    vocabulary = Vocabulary.fit(train.categories, least_count, most_rows)
-    scale = scale_of(train.integers)
-    encoded_train, encoded_test = (
-        Clicks(
-            vocabulary.tables,
-            raw.label,
-            standardised(raw.integers, *scale),
-            vocabulary.rows(raw.categories),
-        )
-        for raw in (train, test)
-    )
-    return encoded_train, encoded_test
+    vocabulary = vocabulary_of(train.categories, least_count, most_rows)
+    tables, scale = tables_of(vocabulary), scale_of(train.integers)
+
+    def encoded(raw: RawClicks) -> Clicks:
+        integers = standardised(raw.integers, *scale)
+        return Clicks(tables, raw.label, integers, rows_of(vocabulary, raw.categories))
+
+    return encoded(train), encoded(test)
 
 
 def scale_of(integers: Float32) -> tuple[Float32, Float32]:

@@ -11,7 +11,6 @@ asked for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from cprsim.failures.sources import stream
 from cprsim.job.model_shape import TableLayout
 from cprsim.training.kernel.clicks.records import N_INTEGERS, Clicks, Float32, Int32
 from cprsim.training.kernel.loops import Array, mix
-from cprsim.training.kernel.metrics import Quality, quality
 
 BLOCK = 1 << 16
 ZIPF_EXPONENT = 1.05  # the top eighth of a table then takes about 77 % of its accesses, as Criteo's
@@ -32,20 +30,8 @@ N_LATENT = 4
 ROW_EFFECT, INTEGER_EFFECT, PAIR_EFFECT, OFFSET = 1.6, 1.0, 1.0, -1.7
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GeneratedClicks:
-    """Clicks, with the log odds of the teacher that drew them."""
-
-    clicks: Clicks
-    teacher_logit: Float32  # (n,) log odds that each label was drawn with
-
-    def teacher_on(self, some: slice = slice(None)) -> Quality:
-        """The ceiling on some of the clicks: no model does better than the odds drawn with."""
-        return quality(self.clicks.label[some], self.teacher_logit[some])
-
-
-def generate(tables: TableLayout, n_samples: int, seed: int) -> GeneratedClicks:
-    """Draw `n_samples` clicks on these tables."""
+def generate(tables: TableLayout, n_samples: int, seed: int) -> tuple[Clicks, Float32]:
+    """Draw `n_samples` clicks on these tables; and the log odds (n,) of their labels."""
     label = np.empty(n_samples, np.float32)
     integers = np.empty((n_samples, N_INTEGERS), np.float32)
     rows = np.empty((n_samples, tables.n_tables), np.int32)
@@ -58,7 +44,7 @@ def generate(tables: TableLayout, n_samples: int, seed: int) -> GeneratedClicks:
         integers[some] = rng.standard_normal((BLOCK, N_INTEGERS), np.float32)[:n]
         teacher_logits(rows[some], integers[some], np.uint64(seed), logit[some])
         label[some] = rng.random(BLOCK)[:n] < 1 / (1 + np.exp(-logit[some]))
-    return GeneratedClicks(Clicks(tables, label, integers, rows), logit)
+    return Clicks(tables, label, integers, rows), logit
 
 
 def zipf_rows(tables: TableLayout, uniform: Array) -> Int32:
