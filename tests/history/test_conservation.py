@@ -64,6 +64,16 @@ def check_it_closes(path: Path, events: list[dict[str, Any]]) -> None:
     assert job.n_failures >= sum(one.n_failures for one in job.incidents) >= 0
 
 
+def test_work_below_the_step_of_a_rollback_closes(tmp_path: Path) -> None:
+    step = {"step": 1.0}
+    events = [
+        (0.0, "progress", {"step": 0.0}), (0.001, "progress", step), (0.002, "rollback", step),
+        (0.002, "warm-up.start", step), (0.003, "train.resume", step),
+        (0.003, "progress", {"step": 0.0}), (0.004, "train.resume", {"step": 0.0}),
+    ]  # fmt: skip
+    check_it_closes(tmp_path / "log", told(*events))
+
+
 @pytest.mark.parametrize("n", [200, pytest.param(2000, marks=pytest.mark.long)])
 def test_parts_sum_to_the_wall_time_whatever_the_log_says(tmp_path, n) -> None:
     @settings(max_examples=n, suppress_health_check=[HealthCheck.function_scoped_fixture])

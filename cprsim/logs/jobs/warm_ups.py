@@ -54,7 +54,7 @@ def _delay_s(run: LoggedAttempt, pace: JobPace) -> float:
     It lasts until a stretch that keeps the pace, the run's own if it is always slow, or a save.
     """
     if isnan(run.begin_s) and run.stage == "warm-up":  # logged: work begins by the pace
-        if isnan(run.to_step) or not len(run.points.at_s):
+        if not (run.points.step[:1] >= run.to_step).any():  # else it began at some other step
             return nan
         run.begin_s, run.begin_step = run.stages[-1][1], run.to_step
         at_s, step, stalled, open_ = run.points
