@@ -269,7 +269,7 @@ def log_scale(axes: Axes, direction: str) -> None:
 
 
 def plain_number(value: float, digits: int = 3) -> str:
-    """``20,000``, ``9.16``, ``0.00001``: whole, or with so many digits; no power of ten."""
+    """``20,000``, ``9.16``, ``0.00001``: whole or rounded, never a power of ten."""
     if float(value).is_integer() or abs(value) >= 10**digits:
         return f"{value:,.0f}"
     return np.format_float_positional(float(f"{value:.{digits}g}"), trim="-")

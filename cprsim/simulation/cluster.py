@@ -1,10 +1,9 @@
 """The cluster in SimPy: jobs on shared nodes, spares and storage, event by event.
 
-A job is a process (`RunningJob.run`). It arrives, waits for its nodes, and goes from one instant
-to the next: the one that its step names (`step.next_event`), or the one at which it gets a node
-that it asked for, or a transfer of it ends. `step` then changes the state of the job. A repair is a
-process, free nodes are a `simpy.Container`, the storage is a process that shares its bandwidth
-(`storage.SharedStorage`)::
+A job is a process (`RunningJob.run`). It arrives, waits for its nodes, and goes from event to
+event: its own next one (`step.next_event`), a node that it requested, or the end of a transfer.
+`step` then changes the state of the job. A repair is a process, free nodes are a
+`simpy.Container`, the storage is a process that shares its bandwidth (`storage.SharedStorage`)::
 
     job:   arrives --nodes--> runs --its own instant, a node, a transfer--> runs ... --> leaves
     node:  free --(a slot or a job takes it)--> in a job --(fails)--> in repair --> free
@@ -36,7 +35,7 @@ from cprsim.simulation.step import FailedSlots, advance, complete, end, fail, ne
 from cprsim.simulation.storage import ALL_ALONE, SharedSaves, SharedStorage, Transfers
 from cprsim.simulation.strikes import ScopedFailures, next_failure
 
-FIRST_DRAWS_OF_BLOCK = 64  # that a block has of each cost
+FIRST_DRAWS_OF_BLOCK = 64  # of each cost, in a new block
 
 # --------------------------------------------------------------------------- what jobs share
 
@@ -46,9 +45,9 @@ class SharedCluster:
 
     Parameters
     ----------
-    n_nodes : for jobs, which queue for them at arrival; None: without limit
-    n_spares : more nodes, for failures; None: one is always free
-    storage_bytes_per_h : of all saves and loads together; infinite: they do not share it
+    n_nodes : nodes for jobs, which queue at arrival; None: unlimited
+    n_spares : additional nodes for failures; None: one is always free
+    storage_bytes_per_h : total bandwidth of saves and loads; infinite: not shared
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class SharedCluster:
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
         # Jobs do not start on spares: all running jobs together have `n_nodes` slots at most
         self.places = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
-        # Without limit jobs take their nodes away: of those in repair so many leave as they return
+        # Without limit a job leaves with its nodes: this many leave when their repair ends
         self.n_owed = 0
         self.storage: SharedStorage | None = None
         if storage_bytes_per_h < inf:
@@ -74,7 +73,7 @@ class SharedCluster:
             yield Ask(self.free, n, ARRIVALS)
 
     def repairs(self, returns_at_h: float) -> Process:
-        """A node is in repair until then."""
+        """Repair a node until that time."""
         yield Instant(self.env, returns_at_h, RETURNS)
         if self.n_owed:
             self.n_owed -= 1
@@ -82,7 +81,7 @@ class SharedCluster:
             self.free.put(1)
 
     def takes_back(self, n: int, n_vacant: int) -> None:
-        """A job of n slots ends; the nodes of its vacant ones are in repair."""
+        """Take back a job's n nodes; those of vacant slots are in repair."""
         if self.places is None:
             self.n_owed += n_vacant
             return
@@ -91,11 +90,11 @@ class SharedCluster:
         self.places.put(n)
 
 
-# --------------------------------------------------------------------------- what a job starts from
+# --------------------------------------------------------------------------- failures and draws
 
 
 class BlockOfJobs:
-    """Failures and draws of some replications of a job, more as they are wanted."""
+    """Failures and random draws of a job's replications, extended on demand."""
 
     def __init__(
         self,
@@ -141,14 +140,14 @@ class Ran(NamedTuple):
 
 
 class RunningJob:
-    """A job; its instants are hours since its start, which is `began_h` on the cluster's clock."""
+    """A running job; its times are hours since its start, at `began_h` on the cluster's clock."""
 
     def __init__(
         self, cluster: SharedCluster, block: BlockOfJobs, row: int, number: int = 0
     ) -> None:
         self.cluster, self.block, self.row = cluster, block, row
         self.rank = EventPriority(JOBS + number)
-        self.skips = not block.shared_saves.captures  # whole cycles: nothing but speed
+        self.skips = not block.shared_saves.captures  # whole cycles, only for speed
         self.log: LogLines | None = None
 
     def run(self, arrive_h: float = 0.0) -> Process:
@@ -163,7 +162,7 @@ class RunningJob:
             own = Instant(env, self.began_h + self.to_h, self.rank)
             others = [*self.asks, *(flow.over for flow in self.transfers.flows.values())]
             yield env.any_of((own, *others)) if others else own
-            if not own.processed:  # a node or a transfer: the job acts in its turn among jobs
+            if not own.processed:  # a node or transfer came first: wait for the job's turn
                 yield Instant(env, env.at_h, self.rank)
             if any(other.triggered for other in others):
                 self.receive(self.to_h if own.processed else env.at_h - self.began_h)
@@ -225,9 +224,9 @@ class RunningJob:
         self.trade(n_free)
 
     def receive(self, now_h: float) -> None:
-        """Slots got nodes, or transfers ended: with what else ends at this instant, in its order.
+        """Complete an instant at which slots got nodes, or transfers ended.
 
-        A failure of this instant comes after it.
+        A failure at the same instant comes later.
         """
         job = self.job
         n_got = sum(ask.triggered for ask in self.asks)
@@ -235,7 +234,7 @@ class RunningJob:
         self.advance(min(self.to_h, max(job.now_h, now_h)))
         self.transfers.end_moved(self.sim)
         n_free = int(self.cluster.free.level)
-        job.n_free = n_free + n_got  # of which the step takes those that were got
+        job.n_free = n_free + n_got  # the step takes `n_got` of them
         if n_got:
             job.next_return_h = job.now_h
         event = self.event._replace(commits_h=job.now_h)  # transfers may be of saves
@@ -252,14 +251,14 @@ class RunningJob:
         self.chunk, self.failure = next_failure(self.block.strikes, self.row, chunk, failure)
 
     def fails_at_h(self) -> float:
-        """When the next failure is due, on their clock; where it is not drawn, not before then."""
+        """Time of the next failure on the failures' clock; a lower bound if it is not drawn."""
         strikes = self.block.strikes
         if self.failure == NONE and self.chunk < len(strikes.first):  # another job had more drawn
             self.find_failure(self.chunk, strikes.first[self.chunk, self.row])
         return strikes.until_h if self.failure == NONE else strikes.at_h[self.failure]
 
     def look_ahead(self) -> None:
-        """A step finds whatever it may ask for: draws, and places for recoveries."""
+        """Provide the draws and recovery records that the next step may need."""
         block, (n_of_saves, n, n_recoveries) = self.block, wanted(self.sim)
         if max(n, n_of_saves if block.saves_vary else 0) > block.n_drawn:
             block.draw(2 * block.n_drawn)

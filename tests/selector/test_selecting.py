@@ -300,10 +300,10 @@ UNFIT = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
     ("n", "curve", "limit", "said"),
     [
         (2000, None, auc(0.001), "needs a staleness curve"),
-        (2000, curve_of(), Limit(Metric.LOG_LOSS, 0.001), "knows none of"),
+        (2000, curve_of(), Limit(Metric.LOG_LOSS, 0.001), "does not price log"),
         (2000, UNFIT, auc(0.001), "hand is not fit for use.*3 seeds are too few"),
-        (None, curve_of(), auc(0.001), "^a precision in place of replications"),
-        (99, curve_of(), auc(0.001), "^99 replications"),
+        (None, curve_of(), auc(0.001), "^replications is a precision"),
+        (99, curve_of(), auc(0.001), "^replications is 99"),
     ],
 )
 def test_what_can_not_be_decided_is_refused(

@@ -222,7 +222,7 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
     hsdp = made.at_best["hsdp"]
     assert hsdp.pays
     assert made.fell_back
-    assert "it is not recommended, whatever its hours" in made.notes[0]
+    assert "it is not recommended, at any overhead" in made.notes[0]
     assert "and its accuracy loss is not priced" in said_of(made)
 
 
@@ -235,7 +235,7 @@ def test_it_names_the_option_and_no_loss(tmp_path: Path) -> None:
     whole = choose(made, None, NO_LIMIT, explain=True)
     assert set(whole.front) == {"full", "gemini", "often"}
     text = said_of(whole)
-    assert "Nothing that is compared loses samples, so that no limit is needed." in text
+    assert "No compared option loses samples, so no limit is needed." in text
     assert re.search(r"gemini \(recommended\) +[\d.]+ (h|min|s) \(remote_every\)", text)
     assert "PLS" not in text
     assert "limit" not in text.replace("no limit is needed", "")
@@ -264,7 +264,7 @@ def test_entries_give_the_policies_that_were_selected(tmp_path) -> None:
         ),
         (
             "{strategy: full, costs: {save: 3 s}}, gemini",
-            "recovery.0.costs: a selection prices `full` at the section `costs`",
+            "recovery.0.costs: `full` takes its costs from the section `costs`",
         ),
         ("{strategy: gemini, name: full}", "recovery: `full` is compared as the strategy of that"),
     ],

@@ -211,7 +211,7 @@ def bills(jobs: Sequence[Backtest]) -> Bills:
 
 
 def money_draws(jobs: Sequence[Backtest], costs: Bills) -> tuple[Estimate, dict[str, int]]:
-    """Whether the cheapest in all is so in joint draws of values missing from the logs, too.
+    """Whether the cheapest in all stays so in joint draws of values missing from the logs.
 
     Returns what it saves compared with the system that ran [cents], NaN if that has no bill, and in
     how many draws each system is the cheapest.

@@ -1,4 +1,4 @@
-"""What the page shows: sliders, and the answer for what is set beside that of today."""
+"""Content of the page: sliders, and the answer for the current values beside today's."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ COARSE = 100  # replications while a slider moves
 
 @dataclass(frozen=True)
 class Explored:
-    """A scenario that is explored: today's, and what the command line calls it."""
+    """The explored scenario as it is today, with its name on the command line."""
 
     today: Scenario
     name: str
 
     def loaded(self, sets: Sequence[str] = ()) -> LoadedScenario:
-        """The scenario with what is set. Raises ScenarioError."""
+        """The scenario with the current values. Raises ScenarioError."""
         return source_of(self.today, sets).read()
 
     @cached_property
@@ -55,7 +55,7 @@ class Explored:
         return self._run(self.today)
 
     def answer(self, sets: Sequence[str], *, is_coarse: bool = False) -> Answer:
-        """What `cprsim run` answers for what is set; a coarse one has fewer replications."""
+        """The answer of `cprsim run` for the current values; if coarse, with fewer replications."""
         n = self.loaded(sets).scenario.simulation.replications
         if sets and is_coarse and (n is None or n > COARSE):
             return self._run(self.unmarked, sets, replications=COARSE)
@@ -72,7 +72,7 @@ class Explored:
         return " \\\n    ".join([run, *(f"--set {shlex.quote(one)}" for one in sets)])
 
     def page(self, sets: Sequence[str], nonce: str) -> str:
-        """The page with its sliders, each at what is set; the script asks for the answer."""
+        """The page with its sliders at the current values; its script asks for the answer."""
         values = {key.strip(): of for key, _, of in (one.partition("=") for one in sets)}
         sliders, found = sliders_of(self.loaded()), dict[str, Slider]()
         with suppress(CprsimError):  # which the answer shows

@@ -27,7 +27,7 @@ POLICY = (
 
 
 def serve(explored: Explored, sets: Sequence[str], port: int) -> Answer:
-    """Serve the page until its button ends it; the answer for what is set then."""
+    """Serve the page until its button ends it; return the answer for its last values."""
     with suppress(RuntimeError):  # there is none, but in a notebook
         asyncio.get_running_loop()
         raise ParameterError("a notebook can't wait for the page: call `cprsim explore`")

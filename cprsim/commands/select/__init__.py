@@ -72,7 +72,7 @@ def select(
     confidence : float, optional
         The limit holds at this upper bound; default: the scenario's, or 0.95.
     risk : float or str, optional
-        Jobs that keep the limit: their mean, or this share of single jobs.
+        Apply the limit to the mean of all jobs, or to this share of jobs.
     curve : str, Path or Answer, optional
         The staleness curve: a file (.json, .csv), or the name of a shipped one.
     seed : int, optional

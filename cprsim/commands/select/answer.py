@@ -92,7 +92,7 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
 
 
 def _recommended(selection: Selection) -> dict[str, Any] | None:
-    """The choice compared with full recovery, or that with the next; None: none finishes."""
+    """Compare the choice with full recovery or the next best; None: no option finishes."""
     chosen, full = selection.chosen, selection.full
     if chosen.finished_fraction < 1:
         return None
@@ -178,7 +178,7 @@ def _table(selection: Selection, name: str) -> Table:
 def _limit(selection: Selection) -> str:
     limit, of = selection.limit, "expected "
     if not selection.limited:
-        return "Nothing that is compared loses samples, so that no limit is needed."
+        return "No compared option loses samples, so no limit is needed."
     if limit.risk is not None:
         of = f"for {100 * limit.risk:g} % of the jobs, "
     return f"Limit: {of}{limit.words} at most {limit.most:g} at its {limit.bound_words}."
@@ -292,7 +292,7 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
 
 
 def _why_not(selection: Selection) -> Iterator[str]:
-    """Why each of the paper's strategies that could be run is not the one that is recommended."""
+    """Why each other strategy of the paper is not recommended."""
     chosen, why = selection.chosen, dict[str, list[str]]()
     for name, candidate in selection.best.items():
         if name != chosen.strategy and name in RELOADING:
@@ -316,5 +316,5 @@ def _why_not_this(selection: Selection, name: str, candidate: PricedInterval | N
     if abs(more) < HARDLY_MORE:
         return "as much overhead"
     if more <= 0:
-        return f"{significant(-more)} points cheaper, which these jobs do not make sure"
+        return f"{significant(-more)} points cheaper, but not significantly"
     return f"{significant(more)} points more overhead"

@@ -40,20 +40,20 @@ class PricedInterval:
 
     strategy: str
     policy: Policy
-    rule: str = ""  # of the paper's formula, where the interval is its
-    option: str = ""  # of a recovery system, that its interval is; none where it has no interval
+    rule: str = ""  # the paper's formula, if that gives the interval
+    option: str = ""  # interval option of a recovery system; empty if it has none
     entry: str  # of `recovery` in a scenario that runs it
     n_saves: int = field(metadata={"alias": "saves"})  # whole ones that are due; 0: never
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
     waiting: float  # its waits for spares, as a share of useful time
     pls: Estimate
-    loss: Estimate  # expected, in the quantity that is limited; also with the curve's uncertainty
-    benefit: Estimate  # overhead of full recovery at its best less this one's, paired
+    loss: Estimate  # mean in the limited quantity; its interval includes the curve's error
+    benefit: Estimate  # full recovery's best overhead minus this one, paired
     held: Number  # the upper bound that is held to the limit
     keeps: bool
-    beyond_fraction: float  # of the replications: lose more than was ever measured
-    struck_fraction: float  # of the replications: lose any samples
+    beyond_fraction: float  # share of replications beyond the curve's measurements
+    struck_fraction: float  # share of replications that lose samples
 
     @property
     def is_system(self) -> bool:

@@ -18,7 +18,7 @@ from cprsim.commands.select.search import WORTH_TRYING, best, cheapest_of
 from cprsim.job.losses import WHOLE
 from cprsim.results.limit import Limit
 
-HARDLY_LESS = 0.02  # of the overhead that is removed: no reason to run what is less simple
+HARDLY_LESS = 0.02  # of the removed overhead: too small a gain for a more complex strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def simplest(evaluator: CandidateEvaluator, decided: Decided) -> tuple[Decided, 
     if chosen.policy.sub_saves is None:
         return decided, ()
     hardly = HARDLY_LESS * decided.full.more_than(chosen).mean
-    if WHOLE in within_limit:  # what costs more than it is neither simple nor cheap
+    if WHOLE in within_limit:  # above this, the simplest strategy is also cheaper
         hardly = min(hardly, max(within_limit[WHOLE].more_than(chosen).mean, 0.0))
     alike = []
     for name, priced in within_limit.items():

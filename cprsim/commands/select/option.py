@@ -17,7 +17,7 @@ from cprsim.scenario.schema import dump_entry
 
 FULL = "full"
 SIMPLE_FIRST = ("mfu", "ssu", "momentum", "scar", "round-robin")
-"""Trackers: a counter per row, sampled rows, the optimizer's state, a second copy; the control."""
+"""Trackers, in order: row counters, sampled rows, optimizer state, second copy; the control."""
 RELOADING = (WHOLE, *(f"cpr-{tracker}" for tracker in SIMPLE_FIRST))
 """The strategies that reload struck servers, the simplest first."""
 
@@ -44,7 +44,7 @@ class PricedEntry:
 
     @property
     def interval(self) -> str | None:
-        """The name of its interval in an entry; None: it has none to choose."""
+        """The option that sets its interval; None: no interval to choose."""
         return SYSTEMS[self.entry.strategy].interval
 
     @property

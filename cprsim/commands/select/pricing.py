@@ -25,7 +25,7 @@ from cprsim.results.pipeline import StrategyOutcome
 from cprsim.scenario.assemble import Experiment
 
 AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed
-SHORT = 1e-6  # of a job: an interval that no system takes as it is, if it takes only longer ones
+SHORT = 1e-6  # of a job: too short for any system, so that a system returns its shortest one
 ROUND = 0.002  # of an interval: by how much it may be rounded up
 FAILURES_PER_CANDIDATE = 20_000  # that a candidate should meet, over all replications
 FEWEST, MOST = 100, 4000  # replications of a candidate
@@ -61,7 +61,7 @@ class Evaluated:
         return self.finished and limit.bound(self.lost) <= limit.most
 
     def more_than(self, other: Evaluated) -> Estimate:
-        """Its overhead less another's, paired, with its 95 % interval; NaN if unfinished."""
+        """Own minus other overhead, paired, with 95 % interval; NaN if unfinished."""
         if not (self.finished and other.finished):
             return Estimate(np.nan, np.nan, np.nan, len(other.overhead))
         n = min(len(self.overhead), len(other.overhead))  # one may have been given up early
@@ -78,7 +78,7 @@ class Evaluated:
 class CandidateEvaluator:
     """Prices candidates of one experiment, each once, and compares them with one limit."""
 
-    experiment: Experiment  # whose policies do not matter; its curve prices what is lost
+    experiment: Experiment  # its policies are ignored; its curve gives the loss
     options: Mapping[str, PricedEntry]  # by name
     limit: Limit
     left_out: tuple[str, ...] = ()  # options whose loss the curve does not know
@@ -114,7 +114,7 @@ class CandidateEvaluator:
         return replace(self.options[name].policy_at(self.experiment, interval_h), name=name)
 
     def kind(self, name: str) -> object:
-        """Equal for options that differ by nothing that a simulation sees, at any interval."""
+        """A key that is equal for options with identical simulations at any interval."""
         if name not in self._kinds:
             intervals_h = self.experiment.useful_h, 0.01 * self.experiment.useful_h
             self._kinds[name] = [self.policy(name, at_h).as_simulated for at_h in intervals_h]
@@ -133,8 +133,8 @@ class CandidateEvaluator:
     def saves(self, name: str) -> tuple[float, float]:
         """The shortest interval that an option takes, and the mean stall of a write [h, h].
 
-        Below it saves would wait for each other, and the job for them. 0 and 0 if unknown: if no
-        capture runs at the given interval.
+        Below that interval saves would queue and stall the job. Both are 0 if no capture runs at
+        the searched interval.
         """
         if name not in self._saves:
             useful_h, from_cpr_paper = self.experiment.useful_h, self.options[name].from_cpr_paper
@@ -194,7 +194,7 @@ class CandidateEvaluator:
 
 
 def _shortest_h(capture: Capture) -> float:
-    """The shortest interval that it takes, at which its saves do not wait for each other [h]."""
+    """The shortest interval of a capture at which its saves do not queue [h]."""
     costs = (capture.stall, capture.background) if capture.when_busy is WhenBusy.WAIT else ()
     busy_h = sum(cost.mean_h for cost in costs if cost is not None)
     return max(capture.every_h or 0.0, busy_h / capture.in_flight)
@@ -203,12 +203,12 @@ def _shortest_h(capture: Capture) -> float:
 def evaluator_of(
     experiment: Experiment, limit: Limit, options: Mapping[str, PricedEntry] | None = None
 ) -> CandidateEvaluator:
-    """Where candidates are priced, in the quantity that is limited. Raises as `select` does."""
+    """Create the evaluator of an experiment and a limit. Raises as `select` does."""
     n = experiment.simulation.replications
     if n is None or n < FEWEST_REPLICATIONS:
         raise ParameterError(
-            f"{n or 'a precision in place of'} replications: a selection needs a number of "
-            f"them, {FEWEST_REPLICATIONS} at least, to tell a mean from noise"
+            f"replications is {n or 'a precision'}: a selection needs a fixed number, at least "
+            f"{FEWEST_REPLICATIONS}"
         )
     compared = options_of(experiment) if options is None else options
     priceable = {FULL: strategy(FULL), **_priceable(experiment, limit, compared)}
@@ -243,8 +243,8 @@ def _priceable(
     }
     if not priceable:
         raise ParameterError(
-            f"curve {curve.name} knows none of {', '.join(options)} in {metric.value}, as they "
-            f"save; it knows losses of {', '.join(curve.metrics)}"
+            f"curve {curve.name} does not price {metric.value} for {', '.join(options)} with "
+            f"these saves; its metrics: {', '.join(curve.metrics)}"
         )
     return priceable
 
@@ -260,8 +260,8 @@ def affordable(experiment: Experiment, *, tail: bool) -> int:
 def interval_with(n_writes: int, useful_h: float, part: float = 1.0) -> float:
     """The interval between whole saves that gives a number of writes [h]; infinite for 0.
 
-    It is rounded up in h, min or s, to few digits that keep the number of writes: the interval as
-    shown can be typed, and gives the same writes.
+    It is rounded up in h, min or s, to few digits that keep the number of writes: a user can type
+    the interval as shown.
     """
     if n_writes == 0:
         return inf

@@ -1,8 +1,8 @@
 """The best interval of full recovery, of recovery systems, and of options with a limit.
 
-A candidate is a number of writes, whole saves and sub-saves alike: all intervals with that number
-cost the same, and the one whose n writes cut the job into n + 1 equal pieces is taken. Fewer writes
-cost less and lose more: the best candidate within a limit is the one with the fewest writes that
+A candidate is a number n of writes (saves and sub-saves). All intervals with n writes cost the
+same; the candidate uses the one that divides the job into n + 1 equal parts. Fewer writes cost less
+and lose more: the best candidate within a limit is the one with the fewest writes that
 keeps it. Of options without accuracy loss, the best candidate is the cheapest.
 """
 
@@ -18,14 +18,14 @@ from cprsim.results.limit import Limit
 
 FREE_WRITES = 1000  # tried at first where a write costs nothing: more are always better
 MOST_WRITES = 100_000  # that are ever tried
-WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # of a number of writes: those to compare with it
-CLOSE_BY = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # the same, once the best is near
-FREE_STEP = 0.3  # of the saves so far, the next to try where they cost nothing
-WORTH_A_SAVE = 1.02  # times the least overhead: where saves are free, no more for less than that
-CLOSE = 1.15  # times the fewest such saves: as near as they are come to
-WRITES_PER_STEP = 100  # of the writes of a name, one: as near as makes no difference
-FEWER = 2  # writes less than seem to be needed, to be tried at least
-WORTH_TRYING = 4.0  # times full recovery's overhead: what writes may cost at most
+WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # factors of the number of writes, coarse search
+CLOSE_BY = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # the same, fine search
+FREE_STEP = 0.3  # if saves are free: the next number to try / the current one
+WORTH_A_SAVE = 1.02  # times the least overhead: up to this, candidates count as equally cheap
+CLOSE = 1.15  # stop when upper and lower bound differ by this factor
+WRITES_PER_STEP = 100  # the search resolves the number of writes to 1 part in 100
+FEWER = 2  # after the search, try at least this many steps fewer
+WORTH_TRYING = 4.0  # largest cost of all writes / overhead of full recovery
 
 
 def best(
@@ -33,7 +33,7 @@ def best(
 ) -> Evaluated | None:
     """An option at the cheapest interval that keeps the limit; None if no interval does.
 
-    It saves, unless that costs `WORTH_NO_SAVES` more: what hardly ever happens is not simulated.
+    Never saving is chosen only if cheaper by `WORTH_NO_SAVES`: simulations miss rare failures.
     """
     found = _best(evaluator, name, full, most_times)
     if found is None or found.n_writes > 0 or evaluator.options[name].interval is None:
@@ -80,7 +80,7 @@ def cheapest_of(evaluator: CandidateEvaluator, name: str) -> Evaluated:
     if option.from_cpr_paper:
         return evaluator.with_writes(name, [FREE_WRITES])[0]
     numbers = {min(FREE_WRITES, most)}
-    if experiment.scenario.silent is None:  # else the densest saves reach back the least
+    if experiment.scenario.silent is None:  # else frequent saves keep too short a history
         numbers.add(most)
     start = _cheapest(evaluator.with_writes(name, numbers))
     return _fewest_that_help(evaluator, name, _least(evaluator, name, start.n_writes, most))
@@ -89,8 +89,8 @@ def cheapest_of(evaluator: CandidateEvaluator, name: str) -> Evaluated:
 def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -> Evaluated:
     """The candidate of the least overhead, with at most `most` writes, searched from `n_writes`.
 
-    The number changes by factors, as saves cost in proportion to n and rework to 1 / n: by wide
-    ones until the best lies between others, then by narrow ones.
+    The search multiplies n by factors, as saves cost in proportion to n and rework to 1 / n:
+    wide factors until the best n lies between two others, then narrow ones.
     """
 
     def around(n: int, factors: tuple[float, ...]) -> list[Evaluated]:
@@ -108,7 +108,7 @@ def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -
 
 
 def _fewest_that_help(evaluator: CandidateEvaluator, name: str, enough: Evaluated) -> Evaluated:
-    """Where saves cost nothing: the fewest that cost as little as the best number of them."""
+    """If saves are free: the fewest saves whose overhead is close to the least."""
     enough_overhead = WORTH_A_SAVE * enough.mean_overhead
     too_few = -1  # not known yet
     while enough.finished and enough.n_writes > CLOSE * (too_few + 1):
@@ -183,7 +183,7 @@ def best_within(evaluator: CandidateEvaluator, name: str, n_most: int) -> Evalua
         else:
             too_few = step
     assert enough is not None
-    # a little fewer, where those between had missed by little
+    # slightly fewer writes may keep the limit, too
     around = max(FEWER, round(1 / evaluator.options[name].part)) * near(enough)
     lowest = max(enough.n_writes - around, n_fewest)
     fewer = evaluator.with_writes(name, range(lowest, enough.n_writes, near(enough)))
@@ -198,7 +198,7 @@ def near(priced: Evaluated) -> int:
 def _next(
     too_few: Evaluated, enough: Evaluated | None, limit: Limit, n_most: int, *, halve: bool
 ) -> int:
-    """The number of writes to try next: where a power of n + 1 would come to the limit."""
+    """The next number n of writes to try: a power law in n + 1 meets the limit there."""
     x, y = log(too_few.n_writes + 1), _log_ratio(too_few, limit)
     if enough is None:
         led = exp(min(x + y, log(n_most + 1))) if isfinite(y) else 2.0 * (too_few.n_writes + 1)

@@ -33,9 +33,9 @@ from cprsim.scenario.yaml_text import dump_plain
 
 Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
 N_FRONT = 24  # candidates of each strategy on the front, besides those of the search
-N_LEVEL = 8  # the same of what loses nothing: its overhead is shown over the interval
-FRONT_TIMES = 6  # its best number of saves, and one in so many of it: how far that goes
-FRONT_UP_TO = 1.3  # times full recovery's overhead, what writes may cost there
+N_LEVEL = 8  # as N_FRONT, for strategies without accuracy loss
+FRONT_TIMES = 6  # lossless fronts: range of saves, as a factor around the best number
+FRONT_UP_TO = 1.3  # as WORTH_TRYING, for candidates on the front
 
 
 def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, CandidateEvaluator]:
@@ -44,8 +44,8 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, C
     for number, entry in enumerate(loaded.scenario.recovery):
         if entry.costs is not None and entry.strategy in STRATEGIES:
             message = (
-                f"a selection prices `{entry.strategy}` at the section `costs`: put these there; "
-                "recovery systems may have their own"
+                f"`{entry.strategy}` takes its costs from the section `costs`: move them there; "
+                "only a recovery system may have its own"
             )
             raise wrong(loaded, f"recovery.{number}.costs", message)
     experiment = assemble(loaded)  # says where an entry stands that can't run the job
@@ -156,8 +156,8 @@ def _notes(evaluator: CandidateEvaluator, decided: Decided) -> Iterator[str]:
     for name, option in evaluator.options.items():
         if option.not_counted:
             yield (
-                f"{name}: {option.not_counted}; that is in no number here, and it is not "
-                "recommended, whatever its hours."
+                f"{name}: {option.not_counted}; no number includes this, so it is not "
+                "recommended, at any overhead."
             )
     for name, priced in decided.within_limit.items():
         if priced.policy.tax.nodes > 0:

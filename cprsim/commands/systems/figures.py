@@ -9,7 +9,7 @@ from cprsim.commands.systems.comparison import Comparison, in_percent
 
 
 def systems_figure(comparison: Comparison) -> Figure:
-    """A bar per system, the cheapest on top, with what it costs more than the best."""
+    """A bar per system, the cheapest on top, with its paired difference to the best."""
     bars = []
     for one in comparison.ranked_systems:
         overhead, more = one.percent.partition(" ±")[0], one.more

@@ -35,7 +35,7 @@ def find_warm_ups(course: JobTimeline) -> None:
 
 
 def leave_open(course: JobTimeline) -> None:
-    """Leave open by how much runs with unknown warm-ups were late; others had what they show."""
+    """Mark the delay of runs with unknown warm-ups as open; the others keep what was found."""
     for run in course.runs:
         if isfinite(run.begin_s) and run.stage not in ("warm-up", "start"):
             run.stages.append(("warm-up", run.begin_s))
@@ -49,7 +49,7 @@ def leave_open(course: JobTimeline) -> None:
 
 
 def _delay_s(run: LoggedAttempt, pace: JobPace) -> float:
-    """Delay of the first steps of a run [s], which begins so much later; NaN if unknown.
+    """Delay of the first steps of a run [s], by which its begin moves; NaN if unknown.
 
     It lasts until a stretch that keeps the pace, the run's own if it is always slow, or a save.
     """
@@ -65,8 +65,15 @@ def _delay_s(run: LoggedAttempt, pace: JobPace) -> float:
     points, saves = run.points, run.points.open_ | run.points.stalled
     saves = saves | (saves_within(points, pace) & pace.loses_saves)
     took_s, steps = np.diff(points.at_s), np.diff(points.step)
-    if len(steps) == 0 or points.at_s[0] != run.begin_s or saves[0]:
+    if len(steps) == 0 or points.at_s[0] != run.begin_s or points.stalled[0]:
         return nan
+    if saves[0]:  # told in half, and as long as the others: clearly more is a warm-up
+        late_s = took_s[0] - pace.step_s * steps[0] - pace.save_s
+        if not late_s > max(CLEAR * pace.spread_s, pace.save_s / 2, LOG_ROUNDING):
+            return nan
+        run.begin_s, run.infers_begin = run.begin_s + float(late_s), True
+        run.points = points._replace(at_s=np.append(run.begin_s, points.at_s[1:]))
+        return float(late_s)
     if points.at_s[1] == run.end_s and (pace.loses_saves or not pace.tells_saves):
         return nan  # a save may lie in it
     later = (~saves & (steps > 0))[1:]
