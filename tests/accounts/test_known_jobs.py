@@ -215,7 +215,12 @@ def wrong_in(answer: cprsim.Answer, lives: list[Life], form: Form) -> Iterator[s
     """What is wrong in an answer."""
     hours: dict[tuple[str, ...], dict[Any, Any]]
     hours = {(row["part"],): row for row in answer.frames["hours"].to_dict("records")}
+    together = dict(TOGETHER)
     if isnan(hours["warm-up",]["hours"]):  # not shown: in the load or the work, if anywhere
+        if together["save", "degraded"] & {*form.dropped}:  # or in a save that is told in half
+            borders, loads = together.pop(("save", "degraded")), together.pop(("load", "warm-up"))
+            more = ("load",) if loads & {*form.dropped} else ()
+            together["save", "degraded", "warm-up", *more] = borders
         hours["warm-up",] |= {"hours": 0.0, "hours_low": 0.0, "hours_high": 0.0}
         if not (form.table or form.dropped or form.silent):
             yield "a warm-up that the log shows is unknown"
@@ -225,7 +230,7 @@ def wrong_in(answer: cprsim.Answer, lives: list[Life], form: Form) -> Iterator[s
         yield f"{total_h:.4f} h in parts of {wall_h:.4f} h, true {true_h:.4f} h"
     if (n := answer.values["n_failures"]) != sum(life.n_failures for life in lives):
         yield f"{n} failures for {sum(life.n_failures for life in lives)}"
-    for parts, borders in TOGETHER.items():
+    for parts, borders in together.items():
         if borders & {*form.dropped}:
             rows = [hours.pop((part,)) for part in parts]
             hours[parts] = {key: sum(row[key] for row in rows) for key in rows[0] if key != "part"}
