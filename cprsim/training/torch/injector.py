@@ -65,13 +65,13 @@ class FailureInjector(TrainedModule):
         )
         super().__init__(module, optimizers)
         self.accesses.listens = True
+        self.n_samples, self.seen = n_samples, 0
         self._model = OwnModel(self, seed)
         shards = Shards(self._model.layout, n_shards, ShardBy(shard_by))
         for failure in trial.failures:
             shards.of_servers(failure.servers)
         self._saver = Saver(self._model, shards, trial.saving.sub_saves)
         self._due = list(trial.schedule())
-        self.n_samples, self.seen = n_samples, 0
         self.struck: list[float] = []  # shares of the run at which shards went back
 
     def step(self, n: int) -> None:
