@@ -211,7 +211,7 @@ def bills(jobs: Sequence[Backtest]) -> Bills:
 
 
 def money_draws(jobs: Sequence[Backtest], costs: Bills) -> tuple[Estimate, dict[str, int]]:
-    """Whether the cheapest in all stays so in joint draws of values missing from the logs.
+    """Whether joint draws of values missing from the logs leave the cheapest system in place.
 
     Returns what it saves compared with the system that ran [cents], NaN if that has no bill, and in
     how many draws each system is the cheapest.

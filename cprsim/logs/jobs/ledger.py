@@ -42,7 +42,7 @@ INFERRED = {
     "unseen_saves": "saves that nothing but a delay shows",
     "half_saves": "saves without their start or end",
     "begins": "steps at which attempts began, by the last save, the pace, or unknown",
-    "warm_ups": "restarts whose warm-up the log does not show",
+    "warm_ups": "restarts whose warm-up the log does not show (it is in the load, work or saves)",
     "leaps": "attempts that begin beyond every step that the log shows",
     "paces": "job whose step_seconds contradicts its steps: their own time was taken",
     "ends": "job without an end: cut at its last event",

@@ -35,7 +35,7 @@ def find_warm_ups(course: JobTimeline) -> None:
 
 
 def leave_open(course: JobTimeline) -> None:
-    """Mark the delay of runs with unknown warm-ups as open; the others keep what was found."""
+    """Mark the delay of runs with unknown warm-ups as open; the others keep theirs."""
     for run in course.runs:
         if isfinite(run.begin_s) and run.stage not in ("warm-up", "start"):
             run.stages.append(("warm-up", run.begin_s))
@@ -67,7 +67,7 @@ def _delay_s(run: LoggedAttempt, pace: JobPace) -> float:
     took_s, steps = np.diff(points.at_s), np.diff(points.step)
     if len(steps) == 0 or points.at_s[0] != run.begin_s or points.stalled[0]:
         return nan
-    if saves[0]:  # told in half, and as long as the others: clearly more is a warm-up
+    if saves[0]:  # told in half; assumed as long as a usual save: what is clearly more is warm-up
         late_s = took_s[0] - pace.step_s * steps[0] - pace.save_s
         if not late_s > max(CLEAR * pace.spread_s, pace.save_s / 2, LOG_ROUNDING):
             return nan
