@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf, isfinite, isnan, nan, sqrt
+from math import inf, isfinite, isnan, nan
 
 import numpy as np
 import pandas as pd
@@ -30,9 +30,7 @@ RESOLUTION_H = 1e-6 / 3600
 N_FUTURES = 400  # each with an MTBF that the failures so far leave open
 LEAST_SPREAD = 0.05  # of gaps: their variance over the square of their mean
 LEVELS_OF_90_PERCENT = (0.05, 0.95)  # of what the observed value should lie in 9 times of 10
-Z_90 = 1.645  # standard errors from the middle of such a normal interval to its end
 ENOUGH_WORK = 1.5  # times the hours to come: more useful work than any future can do
-ONE_POINT = 0.01  # of ETTR
 FEW_TO_PREDICT = 100  # failures, below which the prediction is called rough
 
 
@@ -56,7 +54,6 @@ class HalfPrediction:
     n_after: int
     mtbf_h: float
     predicted: Estimate  # ETTR: mean, and a 90 % predictive interval
-    mean_within: float  # in 9 of 10 cases: so far the MTBF leaves the predicted mean open
     observed: Estimate  # ETTR of the later half; interval of values missing from the logs
     hours_before: float
     hours_after: float
@@ -66,11 +63,6 @@ class HalfPrediction:
     def is_inside(self) -> bool:
         """Whether the observed ETTR lies in the predictive interval."""
         return self.predicted.low <= self.observed.mean <= self.predicted.high
-
-    @property
-    def n_for_a_point(self) -> int:
-        """Failures needed to know the mean to one point in 9 of 10 cases, all else equal."""
-        return ceil(self.n_failures * (self.mean_within / ONE_POINT) ** 2)
 
 
 def calibrate(
@@ -234,9 +226,8 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     save_h = next((cost.mean.mean for cost in costs if cost.name == "save"), 0.0)
     gaps_h = gaps.duration_h[gaps.observed]
     n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
-    ettr, longer = _futures(scenario, save_h, n_even, seed)
+    ettr = _futures(scenario, save_h, n_even, seed)
     low, high = np.quantile(ettr, LEVELS_OF_90_PERCENT)
-    slope = float(np.polyfit(np.log(longer), ettr, 1)[0])
     n_after, useful_h = 0, 0.0
     for job, at_h in zip(jobs, cut_h, strict=True):
         n_after += sum(bool(failure.at_h.mean() >= at_h) for failure in failures_in(job))
@@ -244,7 +235,7 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     share, open_ = useful_h / after_h, total_hours(jobs)["useful"].half_width / after_h
     return HalfPrediction(
         cut_ns, n, n_after, fit.mean.mean,
-        Estimate(float(ettr.mean()), float(low), float(high)), abs(slope) * Z_90 / sqrt(n_even),
+        Estimate(float(ettr.mean()), float(low), float(high)),
         Estimate(share, share - open_, share + open_), sum(cut_h), after_h, _moved(jobs, cut_h),
     )  # fmt: skip
 
@@ -295,8 +286,8 @@ def _cut(job: JobLedger, until_h: float) -> JobLedger:
     )
 
 
-def _futures(scenario: Fragment, save_h: float, n_even: float, seed: int) -> tuple[Floats, Floats]:
-    """ETTR of many futures, and how many times longer the MTBF of each is: (`N_FUTURES`,) each.
+def _futures(scenario: Fragment, save_h: float, n_even: float, seed: int) -> Floats:
+    """ETTR of many futures, (`N_FUTURES`,).
 
     `n_even` failures of a Poisson process would leave as much open. Of the saves the mean counts.
     """
@@ -312,7 +303,7 @@ def _futures(scenario: Fragment, save_h: float, n_even: float, seed: int) -> tup
     )
     experiment = replace(experiment, failures=EachItsOwn(source, futures))
     costs = simulate(experiment.simulated(replications=N_FUTURES)).strategies[0].costs
-    return np.asarray(costs.useful_h / costs.wall_h), longer
+    return np.asarray(costs.useful_h / costs.wall_h)
 
 
 def _renewals_h(

@@ -295,7 +295,7 @@ class JobTimeline:
             self._halt(at_s, event)
             self._now.to_step = step
         elif name == "train.resume":
-            self._resume(at_s, step)
+            self._resume(at_s, event)
         elif name.startswith("save."):
             self._saving(at_s, event)
         elif name == "job.end":
@@ -318,16 +318,16 @@ class JobTimeline:
         self._run.see(at_s, step)
         self._at_s = at_s
 
-    def _resume(self, at_s: float, step: float) -> None:
+    def _resume(self, at_s: float, event: Any) -> None:
         if self._state is WORK:
             run = self._run
-            has_worked = max(run.last_step, step) > run.begin_step + STEP_BACK
-            if not has_worked and isfinite(run.begin_s):
+            has_worked = max(run.last_step, event.step) > run.begin_step + STEP_BACK
+            if isfinite(run.begin_s) and (not has_worked or 0 <= event.attempt <= self._number):
                 self._no_second(at_s, run.begin_s, "train.resume")
                 return
             self._stop()
         if self._state is not OVER:
-            self._go_on(at_s, step)
+            self._go_on(at_s, event.step)
 
     def _go_on(self, at_s: float = nan, step: float = nan) -> None:
         """Work begins, at an instant that is known or not."""
