@@ -120,10 +120,7 @@ class Imputer:
         ]
         names, starts = [name for name, _ in expected], [at_s for _, at_s in expected]
         if isfinite(attempt.failed_s):
-            if not names:
-                return ["detect"], [attempt.failed_s]
-            if not isfinite(starts[0]):
-                starts[0] = attempt.failed_s
+            starts[0] = attempt.failed_s
         elif not names or (isfinite(starts[0]) and starts[0] > attempt.alive_s):
             names, starts = ["detect", *names], [nan, *starts]
         return names, starts
