@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, nan
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,6 @@ from cprsim.results.money import (
     Bills,
     JobPrices,
     JobUse,
-    at_overhead,
-    cheapest_of,
-    comparable,
     prices_of,
     summed,
 )  # fmt: skip
@@ -42,7 +39,6 @@ from cprsim.scenario.logged import (
 from cprsim.scenario.yaml_text import Plain, read_yaml
 
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
-MANY_H = 1e6  # of overhead, by which it is seen what an hour costs
 MOST_TRIED = 5  # jobs by which it is seen what would change the advice
 
 
@@ -68,24 +64,6 @@ class Replayed:
         if self.prices is None or not self.finished:
             return None
         return self.prices.billed(self.policy, self.use)
-
-    def cents(self) -> Floats:
-        """Cost of the job in each draw: its mean bill, with the draw's hours and AUC loss.
-
-        The bytes written to the storage stay at their mean.
-        """
-        prices, use = self.prices, self.use
-        assert prices is not None, "only what has a bill"
-        mean, few, many = (
-            prices.billed(self.policy, job_use).job.total_cents
-            for job_use in (use, at_overhead(use, 0.0), at_overhead(use, MANY_H / use.useful_h))
-        )
-        more_h = self.overhead_h - float(self.overhead_h.mean())
-        cents = mean + (many - few) / MANY_H * more_h
-        if use.auc_loss is not None and prices.prices.auc_loss is not None:
-            price = 100.0 * 1e4 * float(prices.prices.auc_loss)
-            cents = cents + price * (self.auc_loss - use.auc_loss)
-        return np.asarray(cents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,26 +186,6 @@ def bills(jobs: Sequence[Backtest]) -> Bills:
         for place, system in enumerate(jobs[0].systems)
     }
     return {name: summed(of, useful_h) for name, of in by_system.items() if len(of) == len(jobs)}
-
-
-def money_draws(jobs: Sequence[Backtest], costs: Bills) -> tuple[Estimate, dict[str, int]]:
-    """Whether joint draws of values missing from the logs leave the cheapest system in place.
-
-    Returns what it saves compared with the system that ran [cents], NaN if that has no bill, and in
-    how many draws each system is the cheapest.
-    """
-    cents = {
-        replayed.system: np.sum([job.systems[place].cents() for job in jobs], axis=0)
-        for place, replayed in enumerate(jobs[0].systems)
-        if replayed.system in costs
-    }
-    names = list(comparable(costs))
-    first = np.argmin([cents[name] for name in names], axis=0)
-    counted = Counter(names[place] for place in first.tolist())
-    saved = Estimate(nan)
-    if AS_IT_RAN in cents:
-        saved = Estimate.of_draws(cents[AS_IT_RAN] - cents[cheapest_of(costs)])
-    return saved, dict(counted.most_common())
 
 
 def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:

@@ -38,8 +38,6 @@ def answer_of_calibrate(
             "n_failures_before": half.n_failures,
             "mtbf_h": half.mtbf_h,
             "hours_after": half.hours_after,
-            "mean_within": half.mean_within,
-            "n_failures_for_a_point": half.n_for_a_point,
             "is_inside": half.is_inside,
         }
     not_compared = [f"The scenario is not compared with the logs: {why_not}."]
@@ -49,7 +47,7 @@ def answer_of_calibrate(
         answer=not_compared if half is None else _verdict(half),
         table=Table("Numbers of the scenario", word_columns("number", "value", "where from"),
                     calibration.origins),
-        remarks=[*([] if half is None else [_open(half)]), *notes],
+        remarks=notes,
         sections=[Section("The scenario", [ListingBlock("For cprsim run", calibration.text)])],
     )  # fmt: skip
     return Answer(
@@ -84,18 +82,11 @@ def _verdict(half: HalfPrediction) -> list[str]:
             f"{percent(early)} of the hours before and {percent(late)} after; "
             f"failures a day: {significant(each[0])} before, {significant(each[1])} after"
         )
+    rough = f"A rough prediction: the earlier half has under {FEW_TO_PREDICT} failures."
     return [
         f"The earlier half of the hours predicts an ETTR of {predicted} ({low} to {high}, 90 %) "
         f"for the later half; {observed} was observed, {where}.",
         f"{significant(half.hours_after / half.mtbf_h)} failures were expected, "
         f"{half.n_after} came.",
+        *([rough] * (half.n_failures < FEW_TO_PREDICT)),
     ]
-
-
-def _open(half: HalfPrediction) -> str:
-    few = f": fewer than {FEW_TO_PREDICT} are a rough prediction"
-    return (
-        f"{half.n_failures} failures of the earlier half leave the predicted mean open by "
-        f"{100 * half.mean_within:.2g} points in 9 of 10 cases; one point takes about "
-        f"{half.n_for_a_point:,} failures{few if half.n_failures < FEW_TO_PREDICT else ''}."
-    )

@@ -83,6 +83,9 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     rows = rows.reindex(columns=list(columns)).astype(object).fillna("")
     rows = rows.apply(lambda cells: cells.str.strip())
     notes.append(NOTE)
+    if (rows["cause"] == "").all() and rows["job"].duplicated().any():
+        words = f"no row of {path.name} has a cause: all ends but a job's last count as failures"
+        notes.append(Note("assumed", None, words))
     if others := [str(name) for name in table if str(name).strip() not in columns]:
         words = f"column(s) of {path.name} that were not read: {', '.join(others)}"
         notes.append(Note("dropped", None, words))
