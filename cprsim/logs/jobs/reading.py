@@ -184,7 +184,7 @@ def _of_rows(events: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:
 
 def _of_json_lines(file: IO[bytes], path: Path, damaged: list[str]) -> Iterator[pa.Table]:
     """Yield events in pieces: all lines together, or line by line if a line holds none."""
-    first = 1
+    first, is_dated = 1, None
     while piece := file.read(PIECE_BYTES) + file.readline(PIECE_BYTES):
         table = _at_once(piece)
         if table is None:
@@ -193,19 +193,34 @@ def _of_json_lines(file: IO[bytes], path: Path, damaged: list[str]) -> Iterator[
             rows = _line_by_line(piece.split(b"\n"), path, first, damaged)
             table = pa.Table.from_pylist(rows, SCHEMA)
         for at in table["time_unix_nano"][:1].to_pylist():
+            is_dated = at >= DATED_NS[0] if is_dated is None else is_dated
             _check_unit(at, path, first)
+        for name in ("time_unix_nano", "last_seen_unix_nano"):
+            is_other = compute.xor(compute.greater_equal(table[name], DATED_NS[0]), is_dated)
+            if compute.any(compute.and_(is_other, compute.greater(table[name], 0))).as_py():
+                _check_alike(piece, path, first, name, is_dated=bool(is_dated))
         yield table
         first += piece.count(b"\n")
 
 
-def _check_unit(at: int, path: Path, line: int) -> None:
+def _check_unit(at: int, path: Path, line: int, key: str = "time_unix_nano") -> None:
     """Raise TraceError where an instant is of 1970, and of our days in another unit."""
     for n_ns, unit in UNIT_OF_NS.items():
         if DATED_NS[0] <= at * n_ns <= DATED_NS[1]:
             message = (
                 f"{at} ns lies in 1970: it looks like {unit}; write ns, {n_ns:,} times as many"
             )
-            raise trace_error(path, line, message, "time_unix_nano")
+            raise trace_error(path, line, message, key)
+
+
+def _check_alike(piece: bytes, path: Path, first: int, key: str, *, is_dated: bool) -> None:
+    """Raise TraceError at the first line whose instant is of our days, or not, unlike others."""
+    for number, line in enumerate(piece.split(b"\n"), first):
+        at = fields_of(line).get(key, 0)
+        if at and (at >= DATED_NS[0]) != is_dated:
+            _check_unit(at, path, number, key)
+            message = f"{at} ns lies in {pd.Timestamp(at).year}, unlike the first instant of the "
+            raise trace_error(path, number, f"{message}log: write ns since 1970 in all", key)
 
 
 def _at_once(piece: bytes) -> pa.Table | None:
