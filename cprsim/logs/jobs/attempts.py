@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import isfinite, nan
 from pathlib import Path
@@ -10,16 +11,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cprsim.errors import one_line
 from cprsim.failures.outages import Note
 from cprsim.job.records import Floats
-from cprsim.logs.jobs.causes import DONE, word_of
-from cprsim.logs.reading import csv_pieces, named_columns, no_row_where, separator_of
-from cprsim.logs.times import read_times
+from cprsim.logs.columns import NEARLY_ALL, words_in
+from cprsim.logs.files import trace_error
+from cprsim.logs.jobs.causes import DONE, is_planned, word_of
+from cprsim.logs.reading import (
+    csv_pieces,
+    header_line,
+    named_columns,
+    no_row_where,
+    separator_of,
+)
+from cprsim.logs.times import read_times, require_decimals
 
 NEEDED_OF_ATTEMPTS = {"start", "end", "last_step"}
 TEXTS = ("job", "node", "cause")
 STEPS = ("first_step", "resumed_step", "last_step", "last_saved_step")
 OPTIONAL = {"first_step", "resumed_step", "last_saved_step", "step_seconds", *TEXTS}
+OF_STEPS = re.compile("step|iter|ckpt|checkpoint|resum|restor|roll", re.IGNORECASE)  # by its name
+LIKE_STEPS = 0.1  # of the largest last_step, which numbers of steps reach
+FEWEST_TEXTS = 4  # of which each is another: remarks
+RENAME = (
+    "Name a column cause (of the end), node, job, first_step (at which an attempt began) or "
+    "last_saved_step, or take it out of the table"
+)
 NS_PER_H = 3600 * 10**9
 LAST_H = 2**62 / NS_PER_H
 NOTE = Note(
@@ -86,9 +103,6 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     if (rows["cause"] == "").all() and rows["job"].duplicated().any():
         words = f"no row of {path.name} has a cause: all ends but a job's last count as failures"
         notes.append(Note("assumed", None, words))
-    if others := [str(name) for name in table if str(name).strip() not in columns]:
-        words = f"column(s) of {path.name} that were not read: {', '.join(others)}"
-        notes.append(Note("dropped", None, words))
     if n_twice := len(table) - len(rows):
         notes.append(Note("merged", n_twice, f"row(s) of {path.name} said twice, counted once"))
     start = read_times(rows["start"], time_unit, path)
@@ -121,11 +135,56 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     message = "{value} lies before the last_saved_step of the attempt before: give first_step"
     no_row_where(back, in_order, path, "last_step", message)
     order = {job: place for place, job in enumerate(dict.fromkeys(rows["job"]))}
-    return read.sort_values("job", key=lambda jobs: jobs.map(order), kind="stable")
+    read = read.sort_values("job", key=lambda jobs: jobs.map(order), kind="stable")
+    others = [str(name) for name in table if str(name).strip() not in columns]
+    _require_read(table[others].reindex(read.index), read, path)
+    if others:
+        words = f"column(s) of {path.name} that were not read: {', '.join(others)}"
+        notes.append(Note("dropped", None, words))
+    return read
+
+
+def _require_read(others: pd.DataFrame, read: pd.DataFrame, path: Path) -> None:
+    """Raise TraceError for a column that is not read and could change the answer."""
+    found = [
+        f"{one_line(str(name))!r} ({words_in(others[name])})"
+        for name in others
+        if _could_matter(others[name].fillna("").str.strip(), read)
+    ]
+    if found:
+        message = f"not read, but could change the answer: {'; '.join(found)}. {RENAME}"
+        raise trace_error(path, header_line(read), message, "columns")
+
+
+def _could_matter(cells: pd.Series[str], read: pd.DataFrame) -> bool:
+    """Whether a column may tell a step, or that an attempt ended by plan, against the others.
+
+    A word can't that is the same for each job, cause or node, nor texts of which each is another;
+    nor a number that is the same for each job or counts the rows.
+    """
+    is_done = read["cause"].map(word_of).isin(DONE) & ~read["job"].duplicated(keep="last")
+    words = cells[cells != ""].unique()
+    if any(map(is_planned, words)):
+        return bool((cells.map(is_planned) != (is_done | read["cause"].map(is_planned))).any())
+    if not (cells.groupby(read["job"]).nunique() > 1).any():
+        return False
+    numbers = pd.to_numeric(cells.where(cells != "", "nan"), errors="coerce")
+    if np.isfinite(numbers).sum() == (cells != "").sum():
+        steps = numbers[np.isfinite(numbers)]
+        like_steps = (steps % 1 == 0) & (steps <= read["last_step"]) & (steps >= 0)
+        if like_steps.all() and steps.max() >= LIKE_STEPS * read["last_step"].max():
+            return bool((steps.diff()[1:] != 1.0).any())
+        if OF_STEPS.search(str(cells.name)) or not (steps == 0).any():
+            return bool(OF_STEPS.search(str(cells.name)))
+    if len(words) >= max(NEARLY_ALL * (cells != "").sum(), FEWEST_TEXTS):
+        return False
+    told_by = (read[name] for name in ("cause", "node") if read[name].duplicated().any())
+    return not any((cells.groupby(of).nunique() == 1).all() for of in told_by)
 
 
 def _steps(rows: pd.DataFrame, name: str, path: Path, above: float = -1e-300) -> Floats:
     """A column of numbers, NaN where it is empty or absent."""
+    require_decimals(rows[name], path)
     numbers = pd.to_numeric(rows[name], errors="coerce").to_numpy(dtype=np.float64)
     bad = (rows[name] != "").to_numpy(dtype=bool) & ~(np.isfinite(numbers) & (numbers > above))
     right = "above 0" if above == 0 else "from 0 on"
