@@ -182,7 +182,7 @@ def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
         assert abs(mean.mean - true_min / 60) <= 4 * error, kind
     mtbf = found.gaps.best.mean
     assert abs(mtbf.mean - 4.0) <= 4 * mtbf.standard_error
-    assert "interval: 1.0" in found.text
+    assert "interval: 1.0" in str(found.scenario)
 
 
 @pytest.fixture
