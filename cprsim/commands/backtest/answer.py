@@ -80,8 +80,8 @@ def _system(job: Backtest, replayed: Replayed) -> dict[str, Any]:
         "finished": replayed.finished,
         **overhead.columns("overhead_h"),
         **saved.columns("saved_h"),
-        "pls": float(replayed.pls.mean()),
-        "auc_loss": float(replayed.auc_loss.mean()),
+        "pls": replayed.pls,
+        "auc_loss": nan if replayed.use.auc_loss is None else replayed.use.auc_loss,
         **{
             f"{part}_h": part_h if replayed.finished else nan
             for part, part_h in replayed.use.overhead.items()

@@ -44,26 +44,18 @@ MOST_TRIED = 5  # jobs by which it is seen what would change the advice
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One job under one system: (n_draws,) each."""
+    """One job under one system, on average over the draws but for its overhead."""
 
     policy: Policy
-    use: JobUse  # on average
-    prices: JobPrices | None  # None: nothing has a price
-    overhead_h: Floats
-    pls: Floats
-    auc_loss: Floats  # by the staleness curve of the scenario; NaN where it says nothing
+    use: JobUse
+    bill: Billed | None  # None where it never ends, or nothing has a price
+    overhead_h: Floats  # (n_draws,)
+    pls: float
     finished: bool
 
     @property
     def system(self) -> str:
         return self.policy.name
-
-    @property
-    def bill(self) -> Billed | None:
-        """On average; None where it never ends."""
-        if self.prices is None or not self.finished:
-            return None
-        return self.prices.billed(self.policy, self.use)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,20 +154,16 @@ def _simulated(experiment: Experiment) -> tuple[Replayed, ...]:
 def _replayed_under(
     strategy: StrategyOutcome, outcome: Outcome, prices: JobPrices | None
 ) -> Replayed:
-    costs, losses = strategy.costs, strategy.losses
-    stale_h = losses.since_save_h * losses.share
-    auc_loss = np.broadcast_to(accuracy_columns(strategy, outcome)[AUC_LOSS], costs.n_replications)
+    policy, costs, losses = strategy.policy, strategy.costs, strategy.losses
     parts_h = {name: float(costs.hours_of(name).mean()) for name in PARTS}
-    mean_auc_loss = float(auc_loss.mean()) if isfinite(auc_loss.mean()) else None
-    return Replayed(
-        strategy.policy,
-        JobUse(outcome.useful_h, parts_h, float(costs.n_saves.mean()), mean_auc_loss),
-        prices,
-        np.where(costs.finished, costs.wall_h - costs.useful_h, inf),
-        np.bincount(losses.replication, stale_h, costs.n_replications) / outcome.useful_h,
-        auc_loss,
-        bool(costs.finished.all()),
-    )
+    auc_loss = float(np.asarray(accuracy_columns(strategy, outcome)[AUC_LOSS], np.float64).mean())
+    known_loss = auc_loss if isfinite(auc_loss) else None
+    use = JobUse(outcome.useful_h, parts_h, float(costs.n_saves.mean()), known_loss)
+    finished = bool(costs.finished.all())
+    bill = prices.billed(policy, use) if prices is not None and finished else None
+    overhead_h = np.where(costs.finished, costs.wall_h - costs.useful_h, inf)
+    stale_h = float((losses.since_save_h * losses.share).sum()) / costs.n_replications
+    return Replayed(policy, use, bill, overhead_h, stale_h / outcome.useful_h, finished)
 
 
 def bills(jobs: Sequence[Backtest]) -> Bills:

@@ -26,7 +26,7 @@ def answer_of_calibrate(
     files: Sequence[Path],
 ) -> Answer:
     """The scenario of some logs, and the later half predicted from the earlier one, or why not."""
-    halves, prediction = [], {}
+    halves, prediction, text = [], {}, str(calibration.scenario)
     if half is not None:
         expected = half.hours_after / half.mtbf_h
         halves = [  # the interval of what is predicted is of 90 %
@@ -48,7 +48,7 @@ def answer_of_calibrate(
         table=Table("Numbers of the scenario", word_columns("number", "value", "where from"),
                     calibration.origins),
         remarks=notes,
-        sections=[Section("The scenario", [ListingBlock("For cprsim run", calibration.text)])],
+        sections=[Section("The scenario", [ListingBlock("For cprsim run", text)])],
     )  # fmt: skip
     return Answer(
         "calibrate",
@@ -59,7 +59,7 @@ def answer_of_calibrate(
             "prediction": pd.DataFrame(halves),
         },
         values={
-            "text": calibration.text,
+            "text": text,
             "no_prediction": why_not or None,
             "notes": list(notes),
             **prediction,

@@ -45,7 +45,7 @@ FEW_TO_PREDICT = 100  # failures, below which the prediction is called rough
 class Calibration:
     """A scenario, and where its numbers come from."""
 
-    text: str
+    scenario: Fragment
     origins: tuple[tuple[str, str, str], ...]  # what, its value, where from
     costs: tuple[CostFit, ...]
     gaps: Ranking
@@ -95,7 +95,7 @@ def calibrate(
         *(note for cost in costs for note in cost.notes),
     ]  # fmt: skip
     return Calibration(
-        str(scenario), _origins(jobs, ranking, costs, every_h), costs, ranking, tuple(notes)
+        scenario, _origins(jobs, ranking, costs, every_h), costs, ranking, tuple(notes)
     )
 
 
@@ -146,18 +146,14 @@ def _every_h(jobs: Sequence[JobLedger]) -> float:
 
 
 def _scenario(
-    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], every_h: float,
-    n_nodes: int, *, useful_h: float | None = None, horizon_h: float | None = None,
-) -> Fragment:  # fmt: skip
+    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], every_h: float, n_nodes: int
+) -> Fragment:
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
-    if useful_h is None:
-        useful_h = float(np.median([job.useful_h.mean for job in jobs]))
     fitted = costs_fragment(costs, "the logs")
     sections = {
         "name": "calibrated",
         "job": {
-            "useful": f"{useful_h!r} h",
-            **({} if horizon_h is None else {"horizon": f"{horizon_h!r} h"}),
+            "useful": f"{float(np.median([job.useful_h.mean for job in jobs]))!r} h",
             **({"step": f"{float(np.median(steps))!r} s"} if steps else {}),
         },
         "cluster": {"workers": n_nodes},
@@ -212,16 +208,11 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     n = gaps.n_observed
     if n < FEWEST_FAILURES:
         raise ParameterError(f"the earlier half has {n} failures: too few to predict from")
-    costs, every_h = _costs(early, 0, seed), _every_h(early)
-    fit = rank(gaps, n_bootstrap=0, seed=seed, families=FAMILIES).best
+    calibration = calibrate(early, n_nodes=n_nodes, seed=seed)
     after_h = sum(job.wall_h for job in jobs) - sum(cut_h)
-    scenario = _scenario(
-        early, fit, costs, every_h, n_nodes, useful_h=ENOUGH_WORK * after_h, horizon_h=after_h
-    )
-    save_h = next((cost.mean.mean for cost in costs if cost.name == "save"), 0.0)
     gaps_h = gaps.duration_h[gaps.observed]
     n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
-    ettr = _futures(scenario, save_h, n_even, seed)
+    ettr = _futures(calibration, after_h, n_even, seed)
     low, high = np.quantile(ettr, LEVELS_OF_90_PERCENT)
     n_after, useful_h = 0, 0.0
     for job, at_h in zip(jobs, cut_h, strict=True):
@@ -229,7 +220,7 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
         useful_h += sum(max(0.0, b - max(a, at_h)) for a, b in job.useful_at_h)
     share, open_ = useful_h / after_h, total_hours(jobs)["useful"].half_width / after_h
     return HalfPrediction(
-        cut_ns, n, n_after, fit.mean.mean,
+        cut_ns, n, n_after, calibration.gaps.best.mean.mean,
         Estimate(float(ettr.mean()), float(low), float(high)),
         Estimate(share, share - open_, share + open_), sum(cut_h), after_h, _moved(jobs, cut_h),
     )  # fmt: skip
@@ -276,21 +267,20 @@ def _cut(job: JobLedger, until_h: float) -> JobLedger:
     return replace(job, wall_h=until_h, incidents=incidents, save_stalls_h=stalls_h)
 
 
-def _futures(scenario: Fragment, save_h: float, n_even: float, seed: int) -> Floats:
-    """ETTR of many futures, (`N_FUTURES`,).
+def _futures(calibration: Calibration, hours: float, n_even: float, seed: int) -> Floats:
+    """ETTR of many futures of so many hours, (`N_FUTURES`,).
 
     `n_even` failures of a Poisson process would leave as much open. Of the saves the mean counts.
     """
-    sets = (f"costs.save={save_h!r} h", f"simulation.seed={seed}")
-    experiment = experiment_of(scenario.sections, sets)
-    source, horizon_h = experiment.failures, experiment.scenario.job.horizon_h
+    (save_h,) = (cost.mean.mean for cost in calibration.costs if cost.name == "save")
+    useful, horizon = f"job.useful={ENOUGH_WORK * hours!r} h", f"job.horizon={hours!r} h"
+    sets = (useful, horizon, f"costs.save={save_h!r} h", f"simulation.seed={seed}")
+    experiment = experiment_of(calibration.scenario.sections, sets)
+    source = experiment.failures
     assert isinstance(source, JobClock)
-    assert horizon_h is not None
     rng = stream(seed, 0, "calibrate/futures")
     longer = n_even / rng.gamma(n_even, size=N_FUTURES)
-    futures = tuple(
-        _renewals_h(source.lifetime, factor, horizon_h, rng) for factor in longer.tolist()
-    )
+    futures = tuple(_renewals_h(source.lifetime, factor, hours, rng) for factor in longer.tolist())
     experiment = replace(experiment, failures=EachItsOwn(source, futures))
     costs = simulate(experiment.simulated(replications=N_FUTURES)).strategies[0].costs
     return np.asarray(costs.useful_h / costs.wall_h)
