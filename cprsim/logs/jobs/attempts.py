@@ -23,7 +23,7 @@ from cprsim.logs.reading import (
     named_columns,
     no_row_where,
     separator_of,
-)
+)  # fmt: skip
 from cprsim.logs.times import read_times, require_decimals
 
 NEEDED_OF_ATTEMPTS = {"start", "end", "last_step"}
@@ -33,9 +33,9 @@ OPTIONAL = {"first_step", "resumed_step", "last_saved_step", "step_seconds", *TE
 OF_STEPS = re.compile("step|iter|ckpt|checkpoint|resum|restor|roll", re.IGNORECASE)  # by its name
 LIKE_STEPS = 0.1  # of the largest last_step, which numbers of steps reach
 FEWEST_TEXTS = 4  # of which each is another: remarks
-RENAME = (
-    "Name a column cause (of the end), node, job, first_step (at which an attempt began) or "
-    "last_saved_step, or take it out of the table"
+COULD_MATTER = (
+    "is not read, but could change the answer: call it cause (of the end), node, job, first_step "
+    "(at which an attempt began) or last_saved_step, or take it out of the table"
 )
 NS_PER_H = 3600 * 10**9
 LAST_H = 2**62 / NS_PER_H
@@ -136,24 +136,15 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     no_row_where(back, in_order, path, "last_step", message)
     order = {job: place for place, job in enumerate(dict.fromkeys(rows["job"]))}
     read = read.sort_values("job", key=lambda jobs: jobs.map(order), kind="stable")
-    others = [str(name) for name in table if str(name).strip() not in columns]
-    _require_read(table[others].reindex(read.index), read, path)
-    if others:
-        words = f"column(s) of {path.name} that were not read: {', '.join(others)}"
+    others = table[[name for name in table if str(name).strip() not in columns]].reindex(read.index)
+    cells = others.fillna("").apply(lambda column: column.str.strip())
+    if found := [str(name) for name in cells if _could_matter(cells[name], read)]:
+        listed = "; ".join(f"{one_line(name)!r} ({words_in(others[name])})" for name in found)
+        raise trace_error(path, header_line(read), f"{listed} {COULD_MATTER}", "columns")
+    if len(others.columns):
+        words = f"column(s) of {path.name} that were not read: {', '.join(map(str, others))}"
         notes.append(Note("dropped", None, words))
     return read
-
-
-def _require_read(others: pd.DataFrame, read: pd.DataFrame, path: Path) -> None:
-    """Raise TraceError for a column that is not read and could change the answer."""
-    found = [
-        f"{one_line(str(name))!r} ({words_in(others[name])})"
-        for name in others
-        if _could_matter(others[name].fillna("").str.strip(), read)
-    ]
-    if found:
-        message = f"not read, but could change the answer: {'; '.join(found)}. {RENAME}"
-        raise trace_error(path, header_line(read), message, "columns")
 
 
 def _could_matter(cells: pd.Series[str], read: pd.DataFrame) -> bool:
@@ -163,23 +154,21 @@ def _could_matter(cells: pd.Series[str], read: pd.DataFrame) -> bool:
     nor a number that is the same for each job or counts the rows.
     """
     is_done = read["cause"].map(word_of).isin(DONE) & ~read["job"].duplicated(keep="last")
-    words = cells[cells != ""].unique()
+    words, n = cells.unique(), (cells != "").sum()
     if any(map(is_planned, words)):
         return bool((cells.map(is_planned) != (is_done | read["cause"].map(is_planned))).any())
     if not (cells.groupby(read["job"]).nunique() > 1).any():
         return False
     numbers = pd.to_numeric(cells.where(cells != "", "nan"), errors="coerce")
-    if np.isfinite(numbers).sum() == (cells != "").sum():
-        steps = numbers[np.isfinite(numbers)]
-        like_steps = (steps % 1 == 0) & (steps <= read["last_step"]) & (steps >= 0)
-        if like_steps.all() and steps.max() >= LIKE_STEPS * read["last_step"].max():
-            return bool((steps.diff()[1:] != 1.0).any())
-        if OF_STEPS.search(str(cells.name)) or not (steps == 0).any():
-            return bool(OF_STEPS.search(str(cells.name)))
-    if len(words) >= max(NEARLY_ALL * (cells != "").sum(), FEWEST_TEXTS):
-        return False
-    told_by = (read[name] for name in ("cause", "node") if read[name].duplicated().any())
-    return not any((cells.groupby(of).nunique() == 1).all() for of in told_by)
+    if numbers.notna().sum() == n:
+        most = LIKE_STEPS * read["last_step"].max()
+        are_low = not (numbers > read["last_step"]).any() and numbers.max() >= most
+        is_step = are_low and (numbers.diff()[1:] != 1.0).any()
+        if is_step or OF_STEPS.search(str(cells.name)) or not (numbers == 0).any():
+            return bool(is_step or OF_STEPS.search(str(cells.name)))
+    of = [read[name] for name in ("cause", "node") if read[name].duplicated().any()]
+    told = any((cells.groupby(one).nunique() == 1).all() for one in of)
+    return not told and len(words) < max(NEARLY_ALL * n, FEWEST_TEXTS)
 
 
 def _steps(rows: pd.DataFrame, name: str, path: Path, above: float = -1e-300) -> Floats:

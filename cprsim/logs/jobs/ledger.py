@@ -21,6 +21,7 @@ from cprsim.logs.jobs.warm_ups import find_warm_ups, leave_open
 from cprsim.logs.jobs.work_periods import (
     P_UNSEEN,
     TOO_FAST,
+    Account,
     JobPace,
     account_of,
     at_end,
@@ -203,7 +204,8 @@ class _Booking:
         self._frontier = np.zeros(n_draws)
         self._begins: dict[LoggedAttempt, Floats] = {}  # steps
         self._ends: dict[LoggedAttempt, Floats] = {}
-        self._made: list[tuple[Floats, Floats, Floats, float]] = []  # first-time work of each run
+        self._kept: list[tuple[Account, Floats]] = []  # of each run, the seconds that were not lost
+        self._first_h: list[tuple[float, float]] = []  # from when to when it did first-time work
         self._planned = Counter[str]()
         self._charged: list[tuple[LoggedAttempt, ImputedFailure, dict[str, Floats]]] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
@@ -213,9 +215,12 @@ class _Booking:
         course, pace = self._course, self._pace
         for attempt in course.attempts:
             filled = self._fill(attempt)
+            lost_h = np.zeros(self._n)
             if attempt.before is not None:
                 self._see_begin(attempt, self._ends[attempt.before])
-            lost_h = self._book_run(attempt, filled.resumed_s) if attempt.works else 0.0
+                lost_h = self._discard(self._begins[attempt])
+            if attempt.works:
+                self._book_run(attempt, filled.resumed_s)
             self._book(attempt, filled, lost_h)
         useful_at_h = self._close()
         shows_warm_ups = self._shows_warm_ups or self._draws["warm-up"].any()
@@ -404,26 +409,37 @@ class _Booking:
 
     # ------------------------------------------------------------------ accounts
 
-    def _book_run(self, run: LoggedAttempt, begin_s: Floats) -> Floats:
-        """Book the hours of a run; those of work that was done before."""
+    def _book_run(self, run: LoggedAttempt, begin_s: Floats) -> None:
+        """Book the hours of a run."""
         begin_step, frontier = self._begins[run], self._frontier
-        account = account_of(run, self._pace, begin_s, begin_step, self._ends_s(run), frontier)
+        account = account_of(run, self._pace, begin_s, begin_step, self._ends_s(run))
         self._inferred["unseen_saves"] += account.n_unseen
         self._inferred["half_saves"] += sum(save.is_half for save in run.saves)
         self._ends[run], self._frontier = account.end_step, np.maximum(frontier, account.end_step)
-        at_h = float(begin_s.mean()) / S_PER_H
-        for part, took_s in (
-            ("lost", account.lost_s), ("save", account.save_s), ("degraded", account.degraded_s),
-        ):  # fmt: skip
+        for part, took_s in (("save", account.save_s), ("degraded", account.degraded_s)):
             self._draws[part] += took_s / S_PER_H
-            at_h += float(took_s.mean()) / S_PER_H
-        made_h = (account.work_s - account.lost_s) / S_PER_H
-        self._made.append((np.maximum(frontier, begin_step), account.end_step, made_h, at_h))
-        return account.lost_s / S_PER_H
+        self._kept.append((account, account.work_s))
+        again_s = np.where(frontier > begin_step + STEP_BACK, account.until_s(frontier), 0.0)
+        until_s = float((begin_s + account.save_s + account.degraded_s + account.work_s).mean())
+        first_h = float((account.work_s - again_s).mean()) / S_PER_H
+        self._first_h.append((until_s / S_PER_H - first_h, until_s / S_PER_H))
 
-    def _book(self, attempt: LoggedAttempt, filled: ImputedFailure, lost_h: Floats | float) -> None:
-        """What stood before a run, and the work of the run that was done again for it."""
-        hours: dict[str, Floats] = {"lost": lost_h + np.zeros(self._n)}
+    def _discard(self, begin_step: Floats) -> Floats:
+        """Book the work beyond the step at which an attempt begins as lost; its hours."""
+        lost_s = np.zeros(self._n)
+        for place in reversed(range(len(self._kept))):
+            account, kept_s = self._kept[place]
+            until_s = np.minimum(kept_s, account.until_s(begin_step))
+            self._kept[place] = account, until_s
+            lost_s += kept_s - until_s
+            if (begin_step >= account.begin_step).all():  # what came before was not beyond this
+                break
+        self._draws["lost"] += lost_s / S_PER_H
+        return lost_s / S_PER_H
+
+    def _book(self, attempt: LoggedAttempt, filled: ImputedFailure, lost_h: Floats) -> None:
+        """What stood before a run, and the work that was lost by it."""
+        hours: dict[str, Floats] = {"lost": lost_h}
         for name, took_s in filled.stages:
             self._draws[name] += took_s / S_PER_H
             hours[name] = hours.get(name, 0.0) + took_s / S_PER_H
@@ -457,19 +473,15 @@ class _Booking:
         )
 
     def _close(self) -> tuple[tuple[float, float], ...]:
-        """Book work in the final state as useful, other work as lost; return the useful periods."""
-        last, gone_h, useful_at_h = self._course.attempts[-1], np.zeros(self._n), []
-        end_step = self._ends[last] if last.works else self._begins[last]
-        for first, until, made_h, at_h in self._made:
-            n_made = np.maximum(until - first, STEP_BACK)
-            kept_h = made_h * np.clip((end_step - first + STEP_BACK) / n_made, 0.0, 1.0)
-            gone_h += made_h - kept_h
-            self._draws["useful"] += kept_h
-            useful_at_h.append((at_h, at_h + float(kept_h.mean())))
-        self._draws["lost"] += gone_h
-        if self._charged:
-            hours = self._charged[-1][2]
-            hours["lost"] = hours["lost"] + gone_h
+        """Book the work in the final state as useful; return the periods of first-time work.
+
+        These are cut off where the job has done as much as is useful.
+        """
+        useful_h = sum((kept_s for _, kept_s in self._kept), np.zeros(self._n)) / S_PER_H
+        self._draws["useful"], left_h, useful_at_h = useful_h, float(useful_h.mean()), []
+        for begin_h, end_h in self._first_h:
+            useful_at_h.append((begin_h, begin_h + min(end_h - begin_h, left_h)))
+            left_h -= useful_at_h[-1][1] - begin_h
         course = self._course
         off_h = np.abs(sum(self._draws.values()) - course.wall_s / S_PER_H).max()
         if off_h > MOST_OFF * (1 + course.wall_s):

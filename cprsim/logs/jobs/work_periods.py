@@ -14,7 +14,7 @@ from cprsim.logs.jobs.timeline import NOWHERE, JobTimeline, LoggedAttempt, Logge
 
 CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
 LEAST_SAVE_SHARE = 0.2  # of a usual save: less delay is no save
-LOG_ROUNDING = 1e-6  # s, and of a save's number
+LOG_ROUNDING = 1e-6  # s, of a save's number, and of steps
 MOST_PACES = 200_000  # stretches that the pace is told by; of more every n-th
 TOO_FAST, TOO_SLOW = 1.2, 3.0  # times faster or slower than a step is said to be: it is another
 MAD = 1.4826
@@ -157,30 +157,46 @@ def _every(saves: Sequence[LoggedSave]) -> float:
 class Account(NamedTuple):
     """Where the seconds of one run went; (n_draws,) each."""
 
+    begin_step: Floats
     end_step: Floats
     save_s: Floats
     degraded_s: Floats
     work_s: Floats  # whatever is not save and not degraded
-    lost_s: Floats  # of the work: steps that had been done before
+    before_s: Floats  # of the work: until the first point
+    first_step: Floats | float  # there
+    steps: Floats  # at each point, and the work since the first: (n_points,)
+    done_s: Floats
     n_unseen: int = 0  # saves that nothing but a delay shows
+
+    def until_s(self, step: Floats) -> Floats:
+        """Seconds of the work until there were `step` steps in the state, by the run's own pace."""
+        in_first = self.before_s * _share_of(self.begin_step, self.first_step, step)
+        in_middle = np.interp(step, self.steps, self.done_s)
+        after_s = self.work_s - self.before_s - self.done_s[-1]
+        in_last = after_s * _share_of(self.steps[-1], self.end_step, step)
+        is_all = step >= self.end_step - LOG_ROUNDING
+        return np.where(is_all, self.work_s, in_first + in_middle + in_last)
+
+
+def _share_of(begin: Floats | float, end: Floats | float, step: Floats) -> Floats:
+    """Which share of the steps from `begin` to `end` is made at `step`."""
+    made = (step - begin) / np.maximum(np.subtract(end, begin), 1e-12)
+    return np.asarray(np.clip(made, 0.0, 1.0))
 
 
 def account_of(
-    run: LoggedAttempt, pace: JobPace, begin_s: Floats, begin_step: Floats, end_s: Floats,
-    frontier: Floats,
-) -> Account:  # fmt: skip
-    """Split a run's hours by its begin, its end and the frontier of the job, (n_draws,) each."""
+    run: LoggedAttempt, pace: JobPace, begin_s: Floats, begin_step: Floats, end_s: Floats
+) -> Account:
+    """Split a run's hours by its begin and its end, (n_draws,) each."""
     none, points = np.zeros(len(begin_s)), run.points
     if len(points.at_s) == 0:  # all of it is work, at the usual pace
         took_s = np.maximum(end_s - begin_s, 0.0)
-        again_s = (frontier - begin_step) * pace.step_s if pace.is_known else none
         made = pace.steps_in(took_s)
         end_step = none + run.end_step if isfinite(run.end_step) else begin_step + made
-        return Account(end_step, none, none, took_s, np.clip(again_s, 0.0, took_s))
+        return Account(begin_step, end_step, none, none, took_s, took_s, end_step, none, none)
     stall_s, slow_s, n_unseen = _delays(points, pace, is_begun=points.at_s[0] == run.begin_s)
     work_s = np.diff(points.at_s) - stall_s - slow_s
-    first_s, first_step = points.at_s[0], points.step[0]
-    last_s, last_step = points.at_s[-1], points.step[-1]
+    first_s, last_s, first_step = points.at_s[0], points.at_s[-1], points.step[0]
     before_s = np.maximum(first_s - begin_s, 0.0)
     early_s = unseen_save_s(pace, before_s) * isnan(run.begin_s)
     if run.saves and run.saves[0].stalled_until_s == first_s > run.begin_s:  # its start is not told
@@ -188,18 +204,10 @@ def account_of(
     before_s = before_s - early_s
     held_s, end_step = at_end(run, pace, end_s)
     after_s = np.maximum(end_s - last_s, 0.0) - held_s
-    n_made = np.maximum(end_step - last_step, 0.0)
     done_s = np.concatenate([[0.0], np.cumsum(work_s)])
-    total_s = before_s + done_s[-1] + after_s
-    reached = np.clip(frontier, None, first_step)
-    gap = np.maximum(first_step - begin_step, 1e-12)
-    in_first = before_s * np.clip((reached - begin_step) / gap, 0.0, 1.0)
-    in_middle = np.interp(frontier, points.step, done_s, left=0.0)
-    in_last = np.clip((frontier - last_step) / np.maximum(n_made, 1e-12), 0.0, 1.0) * after_s
-    lost_s = np.where(frontier > begin_step + LOG_ROUNDING, in_first + in_middle + in_last, 0.0)
     return Account(
-        end_step, stall_s.sum() + early_s + held_s, slow_s.sum() + none, total_s,
-        np.minimum(lost_s, total_s), n_unseen,
+        begin_step, end_step, stall_s.sum() + early_s + held_s, slow_s.sum() + none,
+        before_s + done_s[-1] + after_s, before_s, first_step, points.step, done_s, n_unseen,
     )  # fmt: skip
 
 
