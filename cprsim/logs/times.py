@@ -179,8 +179,8 @@ def _stamps(
     stamps = stamps.mask(text.isin(NO_STAMPS))
     hours = hours_since_1970(stamps)
     right = f"time stamp in the form {form}" if form else (
-        "ISO 8601 time stamp, such as 2024-05-01T13:30:00Z; --date-format '%d/%m/%Y %H:%M' reads "
-        "another form"
+        "ISO 8601 time stamp, such as 2024-05-01T13:30:00Z: write it so (`cprsim fit` reads other "
+        "forms, too: --date-format '%d/%m/%Y %H:%M')"
     )  # fmt: skip
     no_row_where(np.isnan(hours) & ~empty, text, path, key, f"{{value}} is no {right}")
     if like is None:

@@ -225,6 +225,10 @@ def wrong_in(answer: cprsim.Answer, lives: list[Life], form: Form) -> Iterator[s
         hours["warm-up",] |= {"hours": 0.0, "hours_low": 0.0, "hours_high": 0.0}
         if not (form.table or form.dropped or form.silent):
             yield "a warm-up that the log shows is unknown"
+    if isnan(hours["save",]["hours"]):
+        hours["save",] |= {"hours": 0.0, "hours_low": 0.0, "hours_high": 0.0}
+        if not (form.table or {"save.start", "save.commit"} & {*form.dropped}):
+            yield "saves that the log shows are unknown"
     wall_h, total_h = answer.values["wall_h"], sum(row["hours"] for row in hours.values())
     true_h = sum(sum(life.ms.values()) for life in lives) / 3.6e6
     if abs(total_h - wall_h) > 1e-3 or abs(wall_h - true_h) > 1e-6:

@@ -86,7 +86,8 @@ def backtest(
     ...     "clicks,2026-03-02T14:25Z,2026-03-02T22:50Z,5000,5000,10,\n"
     ... )
     >>> hourly = "{strategy: full, interval: 1 h}"
-    >>> answer = cprsim.backtest("attempts.csv", recovery=[hourly], saves_every="30 min")
+    >>> answer = cprsim.backtest("attempts.csv", recovery=[hourly], saves_every="30 min",
+    ...     overrides={"costs.save": "20 s"})
     >>> answer.frames["systems"]["system"].tolist()
     ['as it ran', 'full']
     """

@@ -12,6 +12,7 @@ from cprsim.commands.backtest.replaying import Advice, Backtest, Replayed, bills
 from cprsim.commands.ledger.answer import cells
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.logs.jobs.facts import crash_loops
+from cprsim.logs.jobs.ledger import notes_on_ends
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
 from cprsim.pages.money import bills_frame, cheapest, money_table
@@ -56,9 +57,10 @@ def answer_of_backtest(
         for job in jobs
         if float(job.systems[0].overhead_h.mean()) > MUCH_MORE * job.facts.observed_h.mean
     ]
-    loops = crash_loops([job.facts.ledger for job in jobs])
+    ledgers = [job.facts.ledger for job in jobs]
+    loops, ends = crash_loops(ledgers), notes_on_ends(ledgers)
     money = [cheapest(costs, advised.system)] if costs else []
-    remarks = [*money, *(f"Left out: {why}." for why in left_out), *notes, *loops, *limited]
+    remarks = [*money, *(f"Left out: {why}." for why in left_out), *notes, *loops, *limited, *ends]
     return Answer(
         "backtest",
         count(len(jobs), "job"),

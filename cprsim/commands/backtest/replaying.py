@@ -118,6 +118,9 @@ def backtests(
     for number, job in enumerate(jobs):
         try:
             facts = facts_of(job)
+            if not len(job.save_stalls_h) and "costs.save" not in " ".join(overrides):
+                message = f"{job.job}: its log times no save: give it, as in --set"
+                raise ParameterError(f"{message} costs.save='20 s'")
         except ParameterError as error:
             left_out.append(str(error))
             continue

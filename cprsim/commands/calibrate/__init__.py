@@ -22,7 +22,7 @@ from cprsim.commands.options import (
 from cprsim.errors import ParameterError, watch
 from cprsim.files import require_new, write_new
 from cprsim.logs.jobs.facts import saving_every
-from cprsim.logs.jobs.ledger import ledgers
+from cprsim.logs.jobs.ledger import ledgers, notes_on_ends
 
 if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
@@ -85,6 +85,6 @@ def calibrate(
         predicted, why_not = None, str(error)
     if save is not None:
         write_new(Path(save), str(calibration.scenario))
-    notes = [*map(str, events.notes), *calibration.notes]
+    notes = [*map(str, events.notes), *calibration.notes, *notes_on_ends(jobs)]
     files = [] if save is None else [Path(save)]
     return answer_of_calibrate(calibration, predicted, why_not, notes, files)

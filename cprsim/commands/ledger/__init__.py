@@ -10,7 +10,7 @@ from cprsim.commands.ledger.answer import answer_of_ledger
 from cprsim.commands.ledger.slurm import answer_of_slurm
 from cprsim.commands.options import DrawsSeed, Logs, TimeUnit
 from cprsim.errors import ParameterError, watch
-from cprsim.logs.jobs.ledger import ledgers
+from cprsim.logs.jobs.ledger import ledgers, notes_on_ends
 from cprsim.logs.jobs.reading import read_logs
 from cprsim.logs.jobs.slurm_jobs import read_attempts, tables_of
 
@@ -76,7 +76,8 @@ def ledger(
         raise ParameterError("--node-hour: these logs do not say on how many nodes they ran")
     events = read_named(logs, time_unit)
     watch.doing("booking the hours")
-    return answer_of_ledger(ledgers(events, seed=seed), list(map(str, events.notes)))
+    jobs = ledgers(events, seed=seed)
+    return answer_of_ledger(jobs, [*map(str, events.notes), *notes_on_ends(jobs)])
 
 
 def read_named(logs: Sequence[str | Path], time_unit: str | None) -> Events:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 import pandas as pd
 
-from cprsim.errors import one_line
 from cprsim.logs.jobs.ledger import INFERRED, LEDGER_PARTS, Charged, JobLedger, total_hours
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
@@ -24,7 +22,6 @@ from cprsim.results.metrics import records_of
 from cprsim.results.words import count, ends, percent, percent_number, significant, suited
 
 MOST_INCIDENTS, MOST_JOBS = 20, 200  # on a page; JSON has all
-CAUSES_SHOWN = 8
 PART_TITLES = {"useful": "useful work", "lost": "lost work", "wait": "wait for a node"}
 
 
@@ -40,15 +37,13 @@ def answer_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Answer:
         "jobs": pd.DataFrame([_job(job) for job in jobs]),
         "incidents": pd.DataFrame([_incident(incident) for incident in charged]),
     }
-    planned = sum((Counter(job.planned) for job in jobs), Counter[str]())
-    told = ", ".join(f"{one_line(cause)} ({n})" for cause, n in planned.most_common(CAUSES_SHOWN))
     values = {
         "n_jobs": len(jobs),
         "wall_h": sum(job.wall_h for job in jobs),
         "n_failures": sum(job.n_failures for job in jobs),
         "n_saves": sum(job.n_saves for job in jobs),
         "inferred": {name: sum(job.inferred[name] for job in jobs) for name in INFERRED},
-        "notes": [*notes, *([f"ends of attempts planned, no failures: {told}"] if told else [])],
+        "notes": list(notes),
     }
     name = count(len(jobs), "job")
     return Answer("ledger", name, lambda: _document(jobs, frames, values), frames, values)

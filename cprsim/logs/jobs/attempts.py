@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ TEXTS = ("job", "node", "cause")
 STEPS = ("first_step", "resumed_step", "last_step", "last_saved_step")
 OPTIONAL = {"first_step", "resumed_step", "last_saved_step", "step_seconds", *TEXTS}
 OF_STEPS = re.compile("step|iter|ckpt|checkpoint|resum|restor|roll", re.IGNORECASE)  # by its name
+TOO_FAST = 1.2  # times faster than a step is said to be: it is another
 LIKE_STEPS = 0.1  # of the largest last_step, which numbers of steps reach
 FEWEST_TEXTS = 4  # of which each is another: remarks
 COULD_MATTER = (
@@ -69,8 +70,11 @@ def attempt_events(
             if isfinite(began):
                 yield {**first, "event": "rollback", "step": began}
             yield {**first, "event": "job.start", "step_seconds": row.step_seconds}
-            if not isfinite(row.step_seconds):
-                yield {**first, "event": "train.resume", "step": began}
+            work_h = (row.last_step - began) * row.step_seconds / 3600
+            begins_h = max(row.start_h, row.end_h - work_h if isfinite(work_h) else -inf)
+            if isfinite(work_h) or not isfinite(row.step_seconds):
+                begin = {**first, "time_unix_nano": round(begins_h * NS_PER_H)}
+                yield {**begin, "event": "train.resume", "step": began}
             if isfinite(row.end_h):
                 yield from _end(about, row, is_last=attempt == n - 1)
             saved = row.last_saved_step
@@ -134,6 +138,11 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     back = read["first_step"].isna() & (read["last_step"] < saved)
     message = "{value} lies before the last_saved_step of the attempt before: give first_step"
     no_row_where(back, in_order, path, "last_step", message)
+    began = read["first_step"].fillna(saved).fillna(read.groupby("job")["last_step"].shift())
+    needs_h = (read["last_step"] - began) * read["step_seconds"] / 3600
+    message = "{value} s for each of the row's steps are longer than the attempt"
+    is_long = needs_h > TOO_FAST * (read["end_h"] - read["start_h"])
+    no_row_where(is_long, in_order, path, "step_seconds", message)
     order = {job: place for place, job in enumerate(dict.fromkeys(rows["job"]))}
     read = read.sort_values("job", key=lambda jobs: jobs.map(order), kind="stable")
     others = table[[name for name in table if str(name).strip() not in columns]].reindex(read.index)

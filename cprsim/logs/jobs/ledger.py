@@ -12,15 +12,16 @@ from math import inf, isfinite, isnan, nan
 import numpy as np
 import pandas as pd
 
+from cprsim.errors import one_line
 from cprsim.failures.sources import stream
 from cprsim.job.records import PARTS, S_PER_H, Estimate, Floats
+from cprsim.logs.jobs.attempts import TOO_FAST
 from cprsim.logs.jobs.imputing import ImputedFailure, Imputer, stage_times_of
 from cprsim.logs.jobs.reading import Events
 from cprsim.logs.jobs.timeline import STEP_BACK, JobTimeline, LoggedAttempt, LoggedSave, course_of
 from cprsim.logs.jobs.warm_ups import find_warm_ups, leave_open
 from cprsim.logs.jobs.work_periods import (
     P_UNSEEN,
-    TOO_FAST,
     Account,
     JobPace,
     account_of,
@@ -33,6 +34,8 @@ from cprsim.logs.jobs.work_periods import (
 
 N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
+IDLE_H = 1e-6  # of work that a failure lost: less is none
+CAUSES_SHOWN = 8
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
 SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
 LEDGER_PARTS = (*PARTS, "warm-up", "regroup", "replay", "rebuild", "degraded", "start")
@@ -45,7 +48,8 @@ INFERRED = {
     "begins": "steps at which attempts began, by the last save, the pace, or unknown",
     "warm_ups": "restarts whose warm-up the log does not show (it is in the load, work or saves)",
     "leaps": "attempts that begin beyond every step that the log shows",
-    "paces": "job whose step_seconds contradicts its steps: their own time was taken",
+    "paces": "job whose step_seconds contradicts its steps, or changes: their own time was taken",
+    "untold_saves": "job whose log tells no saves: their hours, unknown, count as work or degraded",
     "ends": "job without an end: cut at its last event",
 }
 EVEN = 0.5  # the chance that a save without its end committed
@@ -129,8 +133,24 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
         name: Estimate.of_draws(np.sum([job.draws[name] for job in jobs], axis=0))
         for name in ("useful", *LEDGER_PARTS)
     }
-    is_unknown = any(isnan(job.parts["warm-up"].mean) for job in jobs)  # of one job: of all
-    return totals | ({"warm-up": Estimate(nan)} if is_unknown else {})
+    unknown = {name for job in jobs for name, part in job.parts.items() if isnan(part.mean)}
+    return totals | dict.fromkeys(unknown, Estimate(nan))  # of one job: of all
+
+
+def notes_on_ends(jobs: Sequence[JobLedger]) -> list[str]:
+    """Which ends of attempts are planned, and which count as failures, by their causes."""
+    failed = [one for job in jobs for one in job.incidents if one.n_failures and one.cause]
+    idle = sum(one.parts_h.get("lost", 0.0) < IDLE_H for one in failed)
+    ask = f"; {idle} of these lost no work: if planned, write the cause 'planned stop'" * (idle > 0)
+    planned = sum((Counter(job.planned) for job in jobs), Counter[str]())
+    by_cause = Counter(one.cause for one in failed)
+    ends = (("planned, no failures", planned, ""), ("that count as failures", by_cause, ask))
+    return [
+        f"ends of attempts {what}: "
+        + ", ".join(f"{one_line(cause)} ({n})" for cause, n in causes.most_common(CAUSES_SHOWN))
+        + more
+        for what, causes, more in ends if causes
+    ]  # fmt: skip
 
 
 def _as_relaunch(stages: Iterable[tuple[str, Floats]]) -> Iterator[tuple[str, Floats]]:
@@ -227,6 +247,9 @@ class _Booking:
         self._inferred["ends"] += not course.ended
         self._inferred["paces"] += course.contradicts_pace
         self._inferred["warm_ups"] += len(course.unknown_warm_ups)
+        every = _steps_between_saves(course, pace.every_steps)
+        tells_saves = not isnan(every) or course.n_saves or self._draws["save"].any()
+        self._inferred["untold_saves"] += not tells_saves
         return JobLedger(
             job=course.job,
             begins_ns=course.begins_ns,
@@ -235,12 +258,13 @@ class _Booking:
             wall_h=course.wall_s / S_PER_H,
             useful_h=Estimate.of_draws(self._draws["useful"]),
             parts={name: Estimate.of_draws(self._draws[name]) for name in LEDGER_PARTS}
-            | ({} if shows_warm_ups else {"warm-up": Estimate(nan)}),
+            | ({} if shows_warm_ups else {"warm-up": Estimate(nan)})
+            | ({} if tells_saves else {"save": Estimate(nan)}),
             n_failures=sum(attempt.n_failures for attempt in course.attempts),
             n_saves=course.n_saves,
             n_steps=float(self._frontier.mean()) if pace.is_known else nan,
             step_s=pace.step_s,
-            save_every=_steps_between_saves(course, pace.every_steps),
+            save_every=every,
             save_stalls_h=stalls_s(course) / S_PER_H,
             incidents=tuple(self._charge(*charged) for charged in self._charged),
             useful_at_h=useful_at_h,

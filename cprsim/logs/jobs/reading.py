@@ -170,7 +170,12 @@ def _tables(
     else:
         what = "no events of docs/events.md, no output of torchrun, and no CSV of attempts"
         message = f"is no log that can be read: {what} with the columns start, end and last_step"
-        raise trace_error(path, None, message)
+        if head.lstrip()[:1] in ("{", "["):
+            message = (
+                "no line is an event: write one JSON object a line (`jq -c '.[]'` unpacks an "
+                "array, `jq -c .` joins lines) with time_unix_nano, in ns, and event at its top"
+            )
+        raise trace_error(path, 1, message)
 
 
 def _of_rows(events: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, one_line
 from cprsim.events import STAGES
 from cprsim.job.records import Bools, Floats, Ints
-from cprsim.logs.jobs.causes import DONE, is_planned, word_of
+from cprsim.logs.jobs.causes import is_planned, kind_of_end
 from cprsim.logs.jobs.reading import DATED_NS, NOT_READ, NS_PER_S
 
 START, WORK, STANDS, OVER = range(4)  # what the job does
@@ -182,7 +182,7 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobT
 
 def _in_order(events: pd.DataFrame) -> pd.DataFrame:
     """Each event once; a recovery and the end in their order where they are of one instant."""
-    again = events.duplicated(["time_ns", "event", "attempt", "step", "node", "save_id"])
+    again = events.duplicated(["time_ns", "event", "attempt", "step", "node", "save_id", "outcome"])
     if again.mean() < TWICE_SHARE:  # equal saves without a name may be several
         again &= ~(events["event"].str.startswith("save.") & (events["save_id"] == ""))
     events = events[~again]
@@ -257,6 +257,7 @@ class JobTimeline:
         self._state, self._number = START, 0  # of the attempt, as the log counts
         self._run = LoggedAttempt()  # the last that worked
         self._at_s = 0.0  # of the event before
+        self._outcome = ""  # of the last job.end
         self._last_failure_s = nan
         self._saved = nan  # steps of the last save that committed
         self._done = nan  # the step at which it had finished
@@ -280,9 +281,15 @@ class JobTimeline:
         if name in FAILS and (0 <= event.attempt < self._number or event.outcome == "missed"):
             return  # another attempt has followed, which counted it; or it struck nobody
         if self._state is OVER:
+            if name == "job.end" and kind_of_end(event.outcome) != self._outcome:
+                message = f"a second job.end says {one_line(event.outcome)!r}, unlike the first"
+                raise self.contradiction(at_s, message)
             if name in ("job.start", "train.resume") or name in STAGES:
                 self._reopen(at_s, event)
             elif self._too_late(at_s, name) not in SAVE_ENDS:
+                if name == "failure" and not self._now.works and isnan(self._now.failed_s):
+                    self._now.failed_s = self._run.end_s = self.wall_s  # by the first report
+                    self._run.end_step = event.step
                 return
         if self._state is START and name in FAILS:
             none = name == "failure" and step <= 0  # else how much it had worked is not known
@@ -431,6 +438,7 @@ class JobTimeline:
 
     def _start(self, at_s: float, event: Any) -> None:
         if isfinite(event.step_seconds):
+            self.contradicts_pace |= event.step_seconds != self.step_s and isfinite(self.step_s)
             self.step_s = event.step_seconds
         if self._state is START and event.attempt > self._number and at_s > 0:
             self._go_on()  # an attempt ended of which the log tells nothing else
@@ -498,8 +506,8 @@ class JobTimeline:
                 save.open, save.committed = self.background, not self.background
 
     def _end(self, at_s: float, event: Any) -> None:
-        outcome = word_of(event.outcome)
-        self.ended, self.wall_s, self.finished = True, at_s, outcome in DONE
+        self._outcome = kind_of_end(event.outcome)
+        self.ended, self.wall_s, self.finished = True, at_s, self._outcome == "finished"
         unsaid = self.finished or self._state is START or self._worked_since(event.step)
         if self._state is not WORK and unsaid:
             self._go_on()  # the work is not told

@@ -10,13 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from cprsim.job.records import Bools, Floats
+from cprsim.logs.jobs.attempts import TOO_FAST
 from cprsim.logs.jobs.timeline import NOWHERE, JobTimeline, LoggedAttempt, LoggedSave, Points
 
 CLEAR = 5.0  # times the spread of steps, beyond which a delay is none of them
 LEAST_SAVE_SHARE = 0.2  # of a usual save: less delay is no save
 LOG_ROUNDING = 1e-6  # s, of a save's number, and of steps
 MOST_PACES = 200_000  # stretches that the pace is told by; of more every n-th
-TOO_FAST, TOO_SLOW = 1.2, 3.0  # times faster or slower than a step is said to be: it is another
+TOO_SLOW = 3.0  # times slower than a step is said to be: it is another
+FASTEST = 0.05  # of all steps
 MAD = 1.4826
 P_UNSEEN = 0.1  # that the last save before an end left no event, where a log loses such events
 
@@ -102,17 +104,19 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
     every_nth = max(1, len(took_s) // MOST_PACES)
     idle_s, idle_steps = took_s[idle][::every_nth], steps[idle][::every_nth]
     took_s, steps = took_s[plain][::every_nth], steps[plain][::every_nth]
-    seen_s = nan  # of a step: half of all steps were faster
+    seen_s = nearly_all_s = nan  # of a step: half of all steps were faster, nearly all slower
     if len(steps):
-        rate = took_s / steps
-        seen_s = float(np.quantile(rate, 0.5, weights=steps, method="inverted_cdf"))
-    off = seen_s / course.step_s  # NaN where either is not known
-    course.contradicts_pace = off < 1 / TOO_FAST or off > TOO_SLOW
+        of = {"weights": steps, "method": "inverted_cdf"}
+        nearly_all_s, seen_s = np.quantile(took_s / steps, [FASTEST, 0.5], **of).tolist()
+    saves = [save for run in course.runs for save in run.saves]
+    tells_saves = any(isfinite(save.step) for save in saves)
+    off, least_off = seen_s / course.step_s, nearly_all_s / course.step_s
+    too_slow = off > TOO_SLOW or (tells_saves and least_off > TOO_FAST)  # else it may be saves
+    course.contradicts_pace |= off < 1 / TOO_FAST or too_slow
     is_said = isfinite(course.step_s) and (isnan(seen_s) or not course.contradicts_pace)
     step_s = course.step_s if is_said else seen_s
     off_s = took_s - step_s * steps
     spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
-    saves = [save for run in course.runs for save in run.saves]
     lacks_an_end = any(
         save.is_half or (save.open and save is not run.saves[-1])  # the last may have had none
         for run in course.runs
@@ -122,7 +126,6 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
     delays_s = idle_s - step_s * idle_steps
     delays_s = delays_s[delays_s > max(CLEAR * spread_s, LOG_ROUNDING)]
     usual_s = known_s if len(known_s) else delays_s
-    tells_saves = any(isfinite(save.step) for save in saves)
     tells_all = tells_saves and not lacks_an_end and isfinite(step_s)
     return JobPace(
         step_s,
@@ -131,7 +134,7 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
         _every(saves),
         is_said,
         tells_saves,
-        len(delays_s) > 0 or lacks_an_end,
+        lacks_an_end or (len(delays_s) > 0 and not tells_saves),
         idle_steps * step_s if tells_all else idle_s,
     )
 
@@ -272,7 +275,7 @@ def _delays(points: Points, pace: JobPace, *, is_begun: bool) -> tuple[Floats, F
     usual_s = pace.save_s if isfinite(pace.save_s) else 0.0
     clear = excess_s > max(CLEAR * pace.spread_s, LEAST_SAVE_SHARE * usual_s, LOG_ROUNDING)
     due = np.zeros(len(took_s), dtype=bool)
-    if isfinite(pace.every_steps):
+    if isfinite(pace.every_steps) and pace.loses_saves:
         at = points.step / pace.every_steps
         due = np.floor(at[1:] + LOG_ROUNDING) >= np.ceil(at[:-1] - LOG_ROUNDING)
         due[:1] &= not is_begun or saves_within(points, pace)[:1]  # its state was saved before
