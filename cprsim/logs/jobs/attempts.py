@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import inf, isfinite, nan
+from math import inf, isfinite, isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,7 @@ from cprsim.job.records import Floats
 from cprsim.logs.columns import NEARLY_ALL, words_in
 from cprsim.logs.files import trace_error
 from cprsim.logs.jobs.causes import DONE, is_planned, word_of
-from cprsim.logs.reading import (
-    csv_pieces,
-    header_line,
-    named_columns,
-    no_row_where,
-    separator_of,
-)  # fmt: skip
+from cprsim.logs.reading import named_columns, no_row_where, separator_of, csv_pieces, header_line
 from cprsim.logs.times import read_times, require_decimals
 
 NEEDED_OF_ATTEMPTS = {"start", "end", "last_step"}
@@ -67,12 +61,15 @@ def attempt_events(
             about = {"attempt": attempt, "job": job or None}
             first = {"time_unix_nano": round(row.start_h * NS_PER_H), **about}
             began = row.first_step if isfinite(row.first_step) else saved
+            could_s = TOO_FAST * 3600 * (row.end_h - row.start_h)
+            if attempt == 0 and isnan(began) and row.last_step * row.step_seconds <= could_s:
+                began = 0.0
             if isfinite(began):
                 yield {**first, "event": "rollback", "step": began}
             yield {**first, "event": "job.start", "step_seconds": row.step_seconds}
-            work_h = (row.last_step - began) * row.step_seconds / 3600
-            begins_h = max(row.start_h, row.end_h - work_h if isfinite(work_h) else -inf)
-            if isfinite(work_h) or not isfinite(row.step_seconds):
+            work_h = inf if isnan(row.step_seconds) else (row.last_step - began) * row.step_seconds
+            if not isnan(work_h):
+                begins_h = max(row.start_h, row.end_h - work_h / 3600)
                 begin = {**first, "time_unix_nano": round(begins_h * NS_PER_H)}
                 yield {**begin, "event": "train.resume", "step": began}
             if isfinite(row.end_h):
@@ -139,9 +136,9 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     message = "{value} lies before the last_saved_step of the attempt before: give first_step"
     no_row_where(back, in_order, path, "last_step", message)
     began = read["first_step"].fillna(saved).fillna(read.groupby("job")["last_step"].shift())
-    needs_h = (read["last_step"] - began) * read["step_seconds"] / 3600
+    could_s = TOO_FAST * 3600 * (read["end_h"] - read["start_h"])
+    is_long = (read["last_step"] - began) * read["step_seconds"] > could_s
     message = "{value} s for each of the row's steps are longer than the attempt"
-    is_long = needs_h > TOO_FAST * (read["end_h"] - read["start_h"])
     no_row_where(is_long, in_order, path, "step_seconds", message)
     order = {job: place for place, job in enumerate(dict.fromkeys(rows["job"]))}
     read = read.sort_values("job", key=lambda jobs: jobs.map(order), kind="stable")
@@ -173,8 +170,8 @@ def _could_matter(cells: pd.Series[str], read: pd.DataFrame) -> bool:
         most = LIKE_STEPS * read["last_step"].max()
         are_low = not (numbers > read["last_step"]).any() and numbers.max() >= most
         is_step = are_low and (numbers.diff()[1:] != 1.0).any()
-        if is_step or OF_STEPS.search(str(cells.name)) or not (numbers == 0).any():
-            return bool(is_step or OF_STEPS.search(str(cells.name)))
+        if is_step or (by_name := OF_STEPS.search(str(cells.name))) or not (numbers == 0).any():
+            return bool(is_step or by_name)
     of = [read[name] for name in ("cause", "node") if read[name].duplicated().any()]
     told = any((cells.groupby(one).nunique() == 1).all() for one in of)
     return not told and len(words) < max(NEARLY_ALL * n, FEWEST_TEXTS)

@@ -23,8 +23,3 @@ def word_of(text: str) -> str:
 def is_planned(text: str) -> bool:
     """Whether an attempt ended by plan: no failure."""
     return bool(PLANNED_END.fullmatch(word := word_of(text))) or word in DONE[len(NO_CAUSE) :]
-
-
-def kind_of_end(text: str) -> str:
-    """Return what an outcome says of a job: finished, planned or failed."""
-    return "finished" if word_of(text) in DONE else "planned" if is_planned(text) else "failed"

@@ -202,7 +202,8 @@ def _of_json_lines(file: IO[bytes], path: Path, damaged: list[str]) -> Iterator[
             _check_unit(at, path, first)
         for name in ("time_unix_nano", "last_seen_unix_nano"):
             is_other = compute.xor(compute.greater_equal(table[name], DATED_NS[0]), is_dated)
-            if compute.any(compute.and_(is_other, compute.greater(table[name], 0))).as_py():
+            is_said = compute.not_equal(table[name], MISSING.get(name, -1))
+            if compute.any(compute.and_(is_other, is_said)).as_py():
                 _check_alike(piece, path, first, name, is_dated=bool(is_dated))
         yield table
         first += piece.count(b"\n")
@@ -221,8 +222,8 @@ def _check_unit(at: int, path: Path, line: int, key: str = "time_unix_nano") -> 
 def _check_alike(piece: bytes, path: Path, first: int, key: str, *, is_dated: bool) -> None:
     """Raise TraceError at the first line whose instant is of our days, or not, unlike others."""
     for number, line in enumerate(piece.split(b"\n"), first):
-        at = fields_of(line).get(key, 0)
-        if at and (at >= DATED_NS[0]) != is_dated:
+        at = fields_of(line).get(key)
+        if at not in (None, MISSING.get(key)) and (at >= DATED_NS[0]) != is_dated:
             _check_unit(at, path, number, key)
             message = f"{at} ns lies in {pd.Timestamp(at).year}, unlike the first instant of the "
             raise trace_error(path, number, f"{message}log: write ns since 1970 in all", key)

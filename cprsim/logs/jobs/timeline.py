@@ -16,8 +16,8 @@ import pandas as pd
 from cprsim.errors import ParameterError, one_line
 from cprsim.events import STAGES
 from cprsim.job.records import Bools, Floats, Ints
-from cprsim.logs.jobs.causes import is_planned, kind_of_end
-from cprsim.logs.jobs.reading import DATED_NS, NOT_READ, NS_PER_S
+from cprsim.logs.jobs.causes import DONE, is_planned, word_of
+from cprsim.logs.jobs.reading import NOT_READ, NS_PER_S
 
 START, WORK, STANDS, OVER = range(4)  # what the job does
 NOTICED = "noticed"  # a stage of which the next event tells what it was
@@ -160,9 +160,6 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobT
     reached_s, others_s = ((column_ns - begins_ns) / NS_PER_S for column_ns in time_ns)
     step = steps["step"].to_numpy()
     course = JobTimeline(job, begins_ns, (reached_s, step))
-    if begins_ns < DATED_NS[0] <= ends_ns:
-        message = "an event lies, others are of today"
-        raise course.contradiction(0.0, message, "write all instants in ns since 1970")
     rows = _telling(reached_s, step, steps["attempt"].to_numpy(), others_s)
     progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
@@ -257,7 +254,6 @@ class JobTimeline:
         self._state, self._number = START, 0  # of the attempt, as the log counts
         self._run = LoggedAttempt()  # the last that worked
         self._at_s = 0.0  # of the event before
-        self._outcome = ""  # of the last job.end
         self._last_failure_s = nan
         self._saved = nan  # steps of the last save that committed
         self._done = nan  # the step at which it had finished
@@ -281,7 +277,7 @@ class JobTimeline:
         if name in FAILS and (0 <= event.attempt < self._number or event.outcome == "missed"):
             return  # another attempt has followed, which counted it; or it struck nobody
         if self._state is OVER:
-            if name == "job.end" and kind_of_end(event.outcome) != self._outcome:
+            if name == "job.end" and (word_of(event.outcome) in DONE) != self.finished:
                 message = f"a second job.end says {one_line(event.outcome)!r}, unlike the first"
                 raise self.contradiction(at_s, message)
             if name in ("job.start", "train.resume") or name in STAGES:
@@ -506,8 +502,8 @@ class JobTimeline:
                 save.open, save.committed = self.background, not self.background
 
     def _end(self, at_s: float, event: Any) -> None:
-        self._outcome = kind_of_end(event.outcome)
-        self.ended, self.wall_s, self.finished = True, at_s, self._outcome == "finished"
+        outcome = word_of(event.outcome)
+        self.ended, self.wall_s, self.finished = True, at_s, outcome in DONE
         unsaid = self.finished or self._state is START or self._worked_since(event.step)
         if self._state is not WORK and unsaid:
             self._go_on()  # the work is not told
