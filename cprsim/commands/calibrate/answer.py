@@ -82,11 +82,10 @@ def _verdict(half: HalfPrediction) -> list[str]:
             f"{percent(early)} of the hours before and {percent(late)} after; "
             f"failures a day: {significant(each[0])} before, {significant(each[1])} after"
         )
-    rough = f"A rough prediction: the earlier half has under {FEW_TO_PREDICT} failures."
+    rough = f" (a rough prediction: the earlier half has under {FEW_TO_PREDICT})"
     return [
         f"The earlier half of the hours predicts an ETTR of {predicted} ({low} to {high}, 90 %) "
         f"for the later half; {observed} was observed, {where}.",
         f"{significant(half.hours_after / half.mtbf_h)} failures were expected, "
-        f"{half.n_after} came.",
-        *([rough] * (half.n_failures < FEW_TO_PREDICT)),
+        f"{half.n_after} came{rough if half.n_failures < FEW_TO_PREDICT else ''}.",
     ]

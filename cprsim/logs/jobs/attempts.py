@@ -17,7 +17,7 @@ from cprsim.job.records import Floats
 from cprsim.logs.columns import NEARLY_ALL, words_in
 from cprsim.logs.files import trace_error
 from cprsim.logs.jobs.causes import DONE, is_planned, word_of
-from cprsim.logs.reading import named_columns, no_row_where, separator_of, csv_pieces, header_line
+from cprsim.logs.reading import header_line, named_columns, no_row_where, read_csv, separator_of
 from cprsim.logs.times import read_times, require_decimals
 
 NEEDED_OF_ATTEMPTS = {"start", "end", "last_step"}
@@ -95,7 +95,7 @@ def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str
 
 def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFrame:
     """Attempts in order of time, checked."""
-    table = pd.concat(csv_pieces(path))
+    table = read_csv(path)
     columns = (*TEXTS, "start", "end", *STEPS, "step_seconds")
     rows = named_columns(table.drop_duplicates(), {}, path, columns, OPTIONAL)
     rows = rows.reindex(columns=list(columns)).astype(object).fillna("")

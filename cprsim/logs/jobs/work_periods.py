@@ -202,8 +202,6 @@ def account_of(
     first_s, last_s, first_step = points.at_s[0], points.at_s[-1], points.step[0]
     before_s = np.maximum(first_s - begin_s, 0.0)
     early_s = unseen_save_s(pace, before_s) * isnan(run.begin_s)
-    if run.saves and run.saves[0].stalled_until_s == first_s > run.begin_s:  # its start is not told
-        early_s = np.clip(before_s - pace.step_s * (first_step - begin_step), 0.0, before_s)
     before_s = before_s - early_s
     held_s, end_step = at_end(run, pace, end_s)
     after_s = np.maximum(end_s - last_s, 0.0) - held_s
