@@ -108,9 +108,26 @@ def no_failures(n: int = 40, seed: int = 5) -> tuple[str, float]:
     return lines(*events), lost_s / 3600
 
 
+def at_two_paces() -> list[Told]:
+    """Steps of 10 s, and after a failure of 25 s; every 100 steps a save of 30 s."""
+    events, at_s = list[Told](), 0.0
+    for attempt, step_s in enumerate((10.0, 25.0)):
+        events.append((at_s, "train.resume", {"attempt": attempt, "step": 500 * attempt}))
+        for step in range(500 * attempt + 100, 500 * attempt + 501, 100):
+            at_s += 100 * step_s
+            events += [(at_s, "save.start", {"step": step}), (at_s + 30, "save.commit", {})]
+            at_s += 30
+        events.append((at_s, "job.end" if attempt else "failure", {"attempt": attempt}))
+    return events
+
+
 LOST, LOST_H = no_failures()[0], no_failures()[1]
 BY_EVENTS = {"frames.hours.0.hours": 5000 / 3600, "values.n_failures": 1}
 TABLE = "start,end,last_step,last_saved_step,cause\n"
+UNREAD = {  # a column that could change the answer, and its cells
+    "start_step": (0, 400, 800), "von": (0, 900, 1700), "ckpt": (3, 4, 4), "planned": (1, 0, 0),
+    "status": ("PREEMPTED", "PREEMPTED", "COMPLETED"), "end_reason": ("walltime", "walltime", ""),
+}  # fmt: skip
 SAVED = TABLE + "0,3700,3700,3000,x\n3800,9000,8200,,\n"
 BACKTEST = "backtest a.csv --recovery full --time-unit s --set costs.save=10s"
 CASES: list[Case] = [
@@ -245,4 +262,57 @@ CASES: list[Case] = [
     Case("a-crash-loop-replayed", {"e.jsonl": crash_loop()},
         "backtest e.jsonl --nodes 4 --recovery full",
         says=("a crash loop is one failure: 30 of 33 failures",)),
+    Case("a-failure-in-s-where-others-are-in-ns", {"e.jsonl": "".join(
+        line.replace("000000000, ", ", ") if '"failure"' in line else line
+        for line in lines(*job()).splitlines(keepends=True))}, "ledger e.jsonl",
+        refused=("e.jsonl:6: time_unix_nano: 1741002700 ns lies in 1970: it looks like s",)),
+    Case("a-clock-that-starts-anew", {"e.jsonl": lines(*job(), (-T0_NS / 1e9, "job.start", {}))},
+        "ledger e.jsonl", refused=("e.jsonl:13: time_unix_nano: 0 ns lies in 1970, unlike",)),
+    *(Case(f"a-column-{name}-that-is-not-read", {"a.csv": f"start,end,last_step,{name}\n" + "".join(
+        f"{10 * k},{10 * k + 10},{1000 * (k + 1)},{cell}\n" for k, cell in enumerate(cells))},
+        "ledger a.csv --time-unit h",
+        refused=(f"a.csv:1: columns: '{name}' (", "could change the answer: call it cause"))
+      for name, cells in UNREAD.items()),
+    Case("columns-that-do-not-matter", {"a.csv":
+        "start,end,last_step,last_saved_step,cause,state,user,try,gpus\n"
+        "0,10,1000,900,Xid 79,FAILED,ann,1,8\n10,20,1900,1900,,COMPLETED,ann,2,16\n"},
+        "ledger a.csv --time-unit h", {"frames.hours.0.hours": 19, "values.n_failures": 1},
+        says=("column(s) of a.csv that were not read: state, user, try, gpus",)),
+    Case("from-scratch-at-twice-the-pace", {"a.csv":
+        "start,end,first_step,last_step,cause\n0,24,0,24000,diverged\n25,37,0,24000,\n"},
+        "ledger a.csv --time-unit h", {"frames.hours.0.hours": 12, "frames.hours.1.hours": 24}),
+    Case("made-again-at-twice-the-pace", {"a.csv":
+        f"{TABLE}0,24,24000,12000,disk\n25,37,36000,36000,\n"}, "ledger a.csv --time-unit h",
+        {"frames.hours.0.hours": 24, "frames.incidents.0.lost_h": 12}),
+    Case("steps-that-take-twice-as-long-as-said", {"e.jsonl": lines(*job(step_seconds=10))},
+        "ledger e.jsonl", BY_EVENTS | {"frames.hours.2.hours": 40 / 3600,
+            "values.inferred.paces": 1}),
+    Case("a-pace-that-changes", {"e.jsonl": lines(*at_two_paces())}, "ledger e.jsonl", {
+        "frames.hours.0.hours": 17500 / 3600, "frames.hours.2.hours": 300 / 3600}),
+    Case("a-step-time-of-each-attempt", {"a.csv":
+        "start,end,last_step,last_saved_step,step_seconds,cause\n"
+        "0,10,3600,3500,10,disk\n10,20,12500,12500,4,\n"}, "ledger a.csv --time-unit h",
+        {"frames.hours.0.hours": 20 - 1000 / 3600, "frames.hours.1.hours": 1000 / 3600}),
+    Case("a-step-time-in-ms", {"a.csv": "start,end,first_step,last_step,step_seconds\n"
+        "0,10,0,3600,10000\n"}, "ledger a.csv --time-unit h",
+        refused=("a.csv:2: step_seconds: '10000' s for each of the row's steps are longer",)),
+    Case("an-end-that-lost-nothing", {"a.csv": f"{TABLE}0,9,900,900,abort\n9,20,2000,2000,\n"},
+        "ledger a.csv --time-unit h", {"values.n_failures": 1},
+        says=("count as failures: abort (1); 1 of these lost no work: if planned, write",)),
+    Case("ends-that-contradict", {"e.jsonl": lines(*job(), (6001, "job.end", {
+        "attempt": 1, "outcome": "failed"}))}, "ledger e.jsonl",
+        refused=("UTC a second job.end says 'failed', unlike the first; if these",)),
+    Case("a-failure-told-after-the-end-of-its-attempt", {"e.jsonl": lines(*job()[:5],
+        (2700, "job.end", {"attempt": 0, "outcome": "failed"}),
+        (2790, "failure", {"attempt": 0, "step": 130}), *job()[8:])}, "ledger e.jsonl",
+        {"frames.hours.1.hours": 600 / 3600, "values.inferred.instants": 0}),
+    Case("no-event-of-a-save", {"e.jsonl": lines(*without(job(), "save.start", "save.commit"))},
+        "ledger e.jsonl", {"values.inferred.untold_saves": 1}, says=("save unknown",)),
+    Case("events-in-an-array", {"e.jsonl": f"[{lines(*job()).replace('}', '},')}]"},
+        "ledger e.jsonl", refused=("e.jsonl:1: no line is an event", "`jq -c '.[]'`")),
+    Case("dates-of-another-form", {"a.csv": f"{TABLE}02.03.2026 08:00,02.03.2026 09:00,10,10,\n"},
+        "ledger a.csv", refused=("is no ISO 8601 time stamp", "write it so (`cprsim fit` reads",)),
+    Case("a-save-cost-that-no-log-tells", {"a.csv": SAVED},
+        BACKTEST.partition(" --set")[0] + " --saves-every 20min",
+        refused=("a: its log times no save: give it, as in --set costs.save='20 s'",)),
 ]  # fmt: skip

@@ -61,9 +61,6 @@ def attempt_events(
             about = {"attempt": attempt, "job": job or None}
             first = {"time_unix_nano": round(row.start_h * NS_PER_H), **about}
             began = row.first_step if isfinite(row.first_step) else saved
-            could_s = TOO_FAST * 3600 * (row.end_h - row.start_h)
-            if attempt == 0 and isnan(began) and row.last_step * row.step_seconds <= could_s:
-                began = 0.0
             if isfinite(began):
                 yield {**first, "event": "rollback", "step": began}
             yield {**first, "event": "job.start", "step_seconds": row.step_seconds}
@@ -137,6 +134,8 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     no_row_where(back, in_order, path, "last_step", message)
     began = read["first_step"].fillna(saved).fillna(read.groupby("job")["last_step"].shift())
     could_s = TOO_FAST * 3600 * (read["end_h"] - read["start_h"])
+    is_new = began.isna() & (read["last_step"] * read["step_seconds"] <= could_s)
+    read.loc[is_new & ~read["job"].duplicated(), "first_step"] = 0.0
     is_long = (read["last_step"] - began) * read["step_seconds"] > could_s
     message = "{value} s for each of the row's steps are longer than the attempt"
     no_row_where(is_long, in_order, path, "step_seconds", message)

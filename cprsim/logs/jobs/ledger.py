@@ -143,13 +143,12 @@ def notes_on_ends(jobs: Sequence[JobLedger]) -> list[str]:
     idle = sum(one.parts_h.get("lost", 0.0) < IDLE_H for one in failed)
     ask = f"; {idle} of these lost no work: if planned, write the cause 'planned stop'" * (idle > 0)
     planned = sum((Counter(job.planned) for job in jobs), Counter[str]())
-    by_cause = Counter(one.cause for one in failed)
-    ends = (("planned, no failures", planned, ""), ("that count as failures", by_cause, ask))
+    failures = "that count as failures", Counter(one.cause for one in failed), ask
     return [
         f"ends of attempts {what}: "
         + ", ".join(f"{one_line(cause)} ({n})" for cause, n in causes.most_common(CAUSES_SHOWN))
         + more
-        for what, causes, more in ends if causes
+        for what, causes, more in (("planned, no failures", planned, ""), failures) if causes
     ]  # fmt: skip
 
 
@@ -235,10 +234,9 @@ class _Booking:
         course, pace = self._course, self._pace
         for attempt in course.attempts:
             filled = self._fill(attempt)
-            lost_h = np.zeros(self._n)
             if attempt.before is not None:
                 self._see_begin(attempt, self._ends[attempt.before])
-                lost_h = self._discard(self._begins[attempt])
+            lost_h = self._discard(self._begins[attempt])
             if attempt.works:
                 self._book_run(attempt, filled.resumed_s)
             self._book(attempt, filled, lost_h)

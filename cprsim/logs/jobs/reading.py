@@ -171,10 +171,9 @@ def _tables(
         what = "no events of docs/events.md, no output of torchrun, and no CSV of attempts"
         message = f"is no log that can be read: {what} with the columns start, end and last_step"
         if head.lstrip()[:1] in ("{", "["):
-            message = (
-                "no line is an event: write one JSON object a line (`jq -c '.[]'` unpacks an "
-                "array, `jq -c .` joins lines) with time_unix_nano, in ns, and event at its top"
-            )
+            what = "write one JSON object a line with time_unix_nano, in ns, and event at its top"
+            hint = "`jq -c '.[]'` unpacks an array, `jq -c .` joins lines"
+            message = f"no line is an event: {what} ({hint})"
         raise trace_error(path, 1, message)
 
 

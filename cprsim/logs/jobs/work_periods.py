@@ -166,25 +166,19 @@ class Account(NamedTuple):
     degraded_s: Floats
     work_s: Floats  # whatever is not save and not degraded
     before_s: Floats  # of the work: until the first point
-    first_step: Floats | float  # there
+    first_step: Floats  # there
     steps: Floats  # at each point, and the work since the first: (n_points,)
     done_s: Floats
     n_unseen: int = 0  # saves that nothing but a delay shows
 
     def until_s(self, step: Floats) -> Floats:
         """Seconds of the work until there were `step` steps in the state, by the run's own pace."""
-        in_first = self.before_s * _share_of(self.begin_step, self.first_step, step)
-        in_middle = np.interp(step, self.steps, self.done_s)
+        into = (step - self.begin_step) / np.maximum(self.first_step - self.begin_step, 1e-12)
+        after = (step - self.steps[-1]) / np.maximum(self.end_step - self.steps[-1], 1e-12)
         after_s = self.work_s - self.before_s - self.done_s[-1]
-        in_last = after_s * _share_of(self.steps[-1], self.end_step, step)
-        is_all = step >= self.end_step - LOG_ROUNDING
-        return np.where(is_all, self.work_s, in_first + in_middle + in_last)
-
-
-def _share_of(begin: Floats | float, end: Floats | float, step: Floats) -> Floats:
-    """Which share of the steps from `begin` to `end` is made at `step`."""
-    made = (step - begin) / np.maximum(np.subtract(end, begin), 1e-12)
-    return np.asarray(np.clip(made, 0.0, 1.0))
+        in_middle_s = np.interp(step, self.steps, self.done_s)
+        until_s = self.before_s * np.clip(into, 0, 1) + in_middle_s + after_s * np.clip(after, 0, 1)
+        return np.where(step >= self.end_step - LOG_ROUNDING, self.work_s, until_s)
 
 
 def account_of(
@@ -208,7 +202,7 @@ def account_of(
     done_s = np.concatenate([[0.0], np.cumsum(work_s)])
     return Account(
         begin_step, end_step, stall_s.sum() + early_s + held_s, slow_s.sum() + none,
-        before_s + done_s[-1] + after_s, before_s, first_step, points.step, done_s, n_unseen,
+        before_s + done_s[-1] + after_s, before_s, first_step + none, points.step, done_s, n_unseen,
     )  # fmt: skip
 
 
