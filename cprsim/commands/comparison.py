@@ -12,16 +12,21 @@ import pandas as pd
 from cprsim.commands.run.answer import loss_heading
 from cprsim.commands.run.sentences import spread_in_percent
 from cprsim.errors import ParameterError
-from cprsim.job.losses import Metric
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
 from cprsim.pages.money import WORK, bills_frame
 from cprsim.results.compare import compare, independent_errors, same_failures
-from cprsim.results.metrics import FINISHED, OVERHEAD, parts_among, records_of
-from cprsim.results.money import bills_in
-from cprsim.results.rows import further_losses, has_measured_error
+from cprsim.results.metrics import (
+    FINISHED,
+    OVERHEAD,
+    further_losses,
+    has_measured_error,
+    parts_among,
+    records_of,
+    share_of,
+)
 from cprsim.results.run import Result
 from cprsim.results.words import count, part_label, percent, saves, suited, with_interval
 
@@ -70,7 +75,7 @@ def answer_of_several(
     }
     if runs:
         frames["differences"] = _concat({x: compare(runs["A"], run) for x, run in others.items()})
-        bills = {letter: bills_frame(bills_in(run)) for letter, run in runs.items()}
+        bills = {letter: bills_frame(run.bills) for letter, run in runs.items()}
         if any(map(len, bills.values())):
             frames["bills"] = _concat(bills)
     return Answer(
@@ -162,7 +167,7 @@ def _cheapest(runs: Mapping[str, Result]) -> str:
     finished = [
         (of[OVERHEAD], name, letter)
         for letter, run in runs.items()
-        for name, of in run.spreads().items()
+        for name, of in run.summary.items()
         if of[FINISHED].mean == 1
     ]
     if not finished:
@@ -183,7 +188,7 @@ def _side_by_side(runs: Mapping[str, Result], differences: pd.DataFrame) -> Tabl
     rows = []
     for letter, run in runs.items():
         for policy in run.policies:
-            of = run.spreads()[policy.name]
+            of = run.summary[policy.name]
             unfinished = f"only {percent(of[FINISHED].mean)} finished"
             overhead = unfinished if isnan(of[OVERHEAD].mean) else _percent(of[OVERHEAD])
             less = _percent(more.get((letter, policy.name), Estimate(nan)))
@@ -214,12 +219,12 @@ def differences_table(table: pd.DataFrame, letter: str = "B") -> Table:
 
     Quantities that are zero in both are left out.
     """
-    parts = parts_among(table["quantity"])
-    quantities = {*LABELS, *parts, *further_losses(table["quantity"].unique())}
+    parts = {share_of(part): f"  {part_label(part)}" for part in parts_among(table["quantity"])}
+    labels = {**LABELS, **parts, **{n: loss_heading(n) for n in further_losses(table["quantity"])}}
     rows = []
     for row in records_of(table):
         quantity, a, b = row["quantity"], row["a"], row["b"]
-        if quantity not in quantities or a == b == 0:
+        if quantity not in labels or a == b == 0:
             continue
         in_percent = quantity in (OVERHEAD, *parts)
         scale = 100 if in_percent else 1e4 if has_measured_error(quantity) else 1
@@ -227,13 +232,6 @@ def differences_table(table: pd.DataFrame, letter: str = "B") -> Table:
         half = estimate.half_width
         means = [suited(x, x - half, x + half)[0] for x in (scale * a, scale * b)]
         difference = with_interval(estimate.mean, half)
-        rows.append([row["strategy"], _label(quantity), *means, difference])
+        rows.append([row["strategy"], labels[quantity], *means, difference])
     columns = [*word_columns("strategy", "quantity"), *number_columns("A", letter, f"{letter} - A")]
     return Table("", columns, rows, grouped=True)
-
-
-def _label(quantity: str) -> str:
-    if quantity in LABELS:
-        return LABELS[quantity]
-    is_loss = Metric.of_quantity(quantity) is not None
-    return loss_heading(quantity) if is_loss else f"  {part_label(quantity)}"

@@ -8,8 +8,8 @@ from typing import Any
 
 from cprsim.job.records import Estimate
 from cprsim.pages.money import WORK
-from cprsim.results.decisive import WITHOUT, Assumption, BreakEven, SpareNeed
 from cprsim.results.money import JobPrices
+from cprsim.results.unknown import WITHOUT, Assumption, BreakEven, SpareNeed
 from cprsim.results.words import count, percent, significant, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 from cprsim.scenario.yaml_text import read_yaml

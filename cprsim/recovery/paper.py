@@ -58,8 +58,7 @@ from cprsim.job.records import (
     Storage,
     SubSaves,
 )
-from cprsim.recovery.building_blocks import DETECT, LOAD, REMOTE, WAIT, row
-from cprsim.recovery.restarts import with_restarts
+from cprsim.recovery.building_blocks import DETECT, LOAD, REMOTE, WAIT, row, with_restarts
 from cprsim.recovery.system import Family, JobProfile, Provenance
 
 MOST_SAVES = 1_000_000  # in a job

@@ -50,7 +50,7 @@ from cprsim.job.records import (
     Role,
     Storage,
 )
-from cprsim.recovery.restarts import with_restarts, with_stops
+from cprsim.recovery.building_blocks import with_restarts, with_stops
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 
 STATE, READERS, TRAINERS = "state", "readers", "trainers"

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import cprsim
-from cprsim.results.decisive import WITHOUT, Assumption
-from cprsim.results.unknown import decisive_assumption
+from cprsim.results.unknown import WITHOUT, Assumption, decisive_assumption
 from cprsim.scenario.reading import load_scenario
 from tests.making import call
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from cprsim.accuracy.curve import StalenessCurve
-from cprsim.accuracy.expected import Prediction
+from cprsim.accuracy.curve import Prediction, StalenessCurve
 from cprsim.commands.select.option import strategy as strategy_option
 from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated, interval_with
 from cprsim.commands.select.search import best_within, cheapest_of

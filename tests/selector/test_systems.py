@@ -26,7 +26,7 @@ from cprsim.job.policy import (
     Tier,
 )
 from cprsim.recovery.system import JobProfile, Option, System
-from cprsim.recovery.systems import SYSTEMS
+from cprsim.recovery.systems import all_systems
 from cprsim.results.limit import NO_LIMIT, PLS, Limit
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
@@ -97,7 +97,7 @@ def known(monkeypatch):
     """Make a system known for the time of a test."""
 
     def register(system: System) -> None:
-        monkeypatch.setitem(SYSTEMS, system.name, system)
+        monkeypatch.setitem(all_systems(), system.name, system)
 
     return register
 

@@ -17,6 +17,7 @@ from cprsim.job.records import PARTS, Estimate, Floats
 from cprsim.logs.fit.cost_fit import COST_KINDS
 from cprsim.logs.jobs.facts import LoggedJob, facts_of
 from cprsim.logs.jobs.ledger import JobLedger
+from cprsim.results.metrics import accuracy_columns
 from cprsim.results.money import (
     AUC_LOSS,
     Billed,
@@ -30,7 +31,6 @@ from cprsim.results.money import (
     summed,
 )  # fmt: skip
 from cprsim.results.pipeline import Outcome, StrategyOutcome, simulate
-from cprsim.results.rows import accuracy_columns
 from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.logged import (
     AS_IT_RAN,

@@ -25,7 +25,7 @@ from cprsim.pages.axes import (
 )
 from cprsim.pages.chart import Chart, Panel, Series, floats
 from cprsim.pages.draw_chart import chart_figure
-from cprsim.results.metrics import FINISHED, OVERHEAD, parts_among
+from cprsim.results.metrics import FINISHED, OVERHEAD, parts_among, share_of
 from cprsim.results.words import count, hours, percent, saves
 
 if TYPE_CHECKING:
@@ -69,13 +69,13 @@ def overhead_figure(
 
 def _bar(policy: Policy, result: Result) -> Bar:
     name = f"{policy.name}, {saves(policy, result.useful_h)}"
-    spreads = result.spreads()[policy.name]
+    spreads = result.summary[policy.name]
     return Bar(name, _total(policy, result), spreads, spreads[OVERHEAD].half_width)
 
 
 def _total(policy: Policy, result: Result) -> str:
     """The overhead in percent, or the finished share, and its cost where there is a price."""
-    spreads = result.spreads()[policy.name]
+    spreads = result.summary[policy.name]
     overhead = spreads[OVERHEAD].mean
     if isnan(overhead):
         share = spreads[FINISHED].mean
@@ -97,7 +97,7 @@ def bars_figure(
     parts = [
         part
         for part in stacked(parts_among(part for bar in bars for part in bar.spreads))
-        if any(bar.spreads.get(part, UNKNOWN).mean > 0 for bar in finishing)
+        if any(bar.spreads.get(share_of(part), UNKNOWN).mean > 0 for bar in finishing)
     ]
     ends = [bar.spreads[OVERHEAD].mean + np.nan_to_num(bar.half_width) for bar in finishing]
     edge = axis_top(ends)
@@ -108,7 +108,7 @@ def bars_figure(
         for y, bar in enumerate(bars):
             left = 0.0
             for part in parts if bar in finishing else ():
-                of_part = bar.spreads.get(part, UNKNOWN).mean
+                of_part = bar.spreads.get(share_of(part), UNKNOWN).mean
                 width = float(np.nan_to_num(of_part))  # NaN: a part that only others have
                 look = look_of(part) | ({"alpha": FAINT_ALPHA} if bar.is_faint else {})
                 axes.barh(y, width, BAR_WIDTH, left, **look)

@@ -12,7 +12,7 @@ from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Policy
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.pages.recommendation import back_to_start
 from cprsim.results.folder import stored_scenario
-from cprsim.results.metrics import FINISHED, differences, records_of
+from cprsim.results.metrics import FINISHED, OVERHEAD, differences
 from cprsim.results.run import Result
 from cprsim.results.words import (
     count,
@@ -57,7 +57,7 @@ def question(result: Result) -> str:
 
 def answer(result: Result) -> list[str]:
     """The answer first, then ties of strategies and the accuracy that it costs."""
-    spreads = result.spreads()
+    spreads = result.summary
     best = result.cheapest
     if best is None:
         return ["No strategy reliably gets this job done."]
@@ -107,13 +107,12 @@ def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str
     """Strategies whose overhead is not significantly different from the best one's."""
     if len(finishing) < 2:
         return
-    table = differences(result.replications, result.n_nodes, best.name)
-    rows = records_of(table[table["quantity"] == "overhead_fraction"])
+    more = differences(result.replications, result.n_nodes, best.name)
     names = {policy.name for policy in finishing}
     tied = [
-        str(r["strategy"])
-        for r in rows
-        if r["strategy"] in names and not (r["low"] > 0 or r["high"] < 0)
+        name
+        for name, of in more.items()
+        if name in names and not (of[OVERHEAD].low > 0 or of[OVERHEAD].high < 0)
     ]
     if tied:
         yield (
@@ -126,7 +125,7 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
     """Sentences on the PLS and the accuracy loss of partial recovery."""
     if best.on_failure != RELOAD:
         return
-    spreads, limits = result.spreads()[best.name], result.limits.get(best.name, ())
+    spreads, limits = result.summary[best.name], result.limits.get(best.name, ())
     lost, pls = spreads["auc_loss"], with_ends(*spreads["pls"].triple)
     loses = f"On average a portion of {pls} of the samples is lost (PLS)."
     accuracy = " These hours do not include the accuracy loss."
@@ -158,7 +157,7 @@ def assumed_limits(result: Result) -> Iterator[str]:
 
 def _its_price(policy: Policy, result: Result) -> str:
     """Accuracy loss of a strategy: by the curve that applies, or else by the shipped ones."""
-    loss = result.spreads()[policy.name]["auc_loss"]
+    loss = result.summary[policy.name]["auc_loss"]
     if not isnan(loss.mean):
         return f"It costs {with_ends(*loss.triple)} of AUC."
     rows = result.replications[result.replications["strategy"] == policy.name]
@@ -201,7 +200,7 @@ def decisions(result: Result) -> Iterator[str]:
 def verdicts(result: Result) -> Iterator[str]:
     """Sentences beyond the numbers: warnings, jobs that do not finish, missing saves."""
     yield from (f"Warning: {warning}" for warning in result.warnings)
-    spreads = result.spreads()
+    spreads = result.summary
     for policy in result.policies:
         name = policy.name
         finished, overhead = spreads[name][FINISHED], spreads[name]["overhead_fraction"]
@@ -251,18 +250,15 @@ def savings(result: Result) -> Iterator[str]:
     plain = plain_full(result.policies)
     if plain is None:
         return
-    against = result.spreads()[plain.name]["overhead_fraction"].mean
-    table = differences(result.replications, result.n_nodes, plain.name)
-    table = table[(table["quantity"] == "overhead_fraction") & (table["mean"] < -ROUNDING)]
-    for row in records_of(table):
-        within = ""
-        if not isnan(row["high"]):
-            within = f" ({ends(-100 * row['high'], -100 * row['low'])}, 95 % interval)"
-        less = significant(-100 * row["mean"])
-        yield (
-            f"{row['strategy']} costs {less} percentage points less than {plain.name}{within}: "
-            f"{percent(-row['mean'] / against)} of its overhead."
-        )
+    against = result.summary[plain.name]["overhead_fraction"].mean
+    for name, of in differences(result.replications, result.n_nodes, plain.name).items():
+        mean, low, high = of[OVERHEAD].triple
+        if mean < -ROUNDING:
+            within = "" if isnan(high) else f" ({ends(-100 * high, -100 * low)}, 95 % interval)"
+            yield (
+                f"{name} costs {significant(-100 * mean)} percentage points less than "
+                f"{plain.name}{within}: {percent(-mean / against)} of its overhead."
+            )
 
 
 # ------------------------------------------------------------------------------ accuracy
@@ -281,7 +277,7 @@ def accuracy_sentences(result: Result) -> list[str]:
         used.name, used.origin, used.notes, used.unpriced, is_shown=knows_loss(result)
     )
     for policy in stale:
-        spreads = result.spreads()[policy.name]
+        spreads = result.summary[policy.name]
         if spreads[FINISHED].mean == 1 and spreads["beyond_measured"].mean > 0:
             sentences.append(
                 f"{policy.name}: {percent(spreads['beyond_measured'].mean)} of its jobs lose more "
@@ -292,7 +288,7 @@ def accuracy_sentences(result: Result) -> list[str]:
 
 def knows_loss(result: Result, quantity: str = "auc_loss") -> bool:
     """Whether there is a mean loss, by default of AUC, of any strategy that loses some."""
-    spreads = result.spreads()
+    spreads = result.summary
     return any(
         strategy_key(policy) is not None and not isnan(spreads[policy.name][quantity].mean)
         for policy in result.policies

@@ -224,7 +224,7 @@ def _legend(figure: Figure, lanes: list[Lane]) -> None:
 
 
 def read_lane(events: pd.DataFrame) -> Lane:
-    """The lane of one strategy's events, in order (rows of `cprsim.results.rows.timeline_rows`)."""
+    """The lane of one strategy's events, in order (rows of `timeline_rows`)."""
     instants = {kind: tuple(rows["at_h"].unique()) for kind, rows in events.groupby("kind")}
     return Lane(
         spans=_spans(events),

@@ -32,7 +32,7 @@ from cprsim.pages.recommendation import (
     waits_decide,
 )
 from cprsim.results.money import Bills, cheapest_of, prices_in
-from cprsim.results.waiting import WAITING
+from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import (
     ends,
     hours,
@@ -154,7 +154,7 @@ def _table(selection: Selection, name: str) -> Table:
         unit = "" if of_pls else ", ×10⁻⁴"
         bound = f"{selection.limit.bound_words}{unit}"
         headings += [*["PLS"] * (not of_pls), f"{quantity}{unit}", bound]
-    waits = any(each.waits.is_shown for each in selection.finishing.values())
+    waits = any(shows_waits(each.summary) for each in selection.finishing.values())
     headings[1:1] = [WAITING] * waits
     candidates = {"full": selection.full, **selection.best}
     for formula in selection.formula:

@@ -17,7 +17,7 @@ from cprsim.files import NOT_STORED, OMITTED, Number
 from cprsim.job.losses import Metric, strategy_key
 from cprsim.job.policy import Policy
 from cprsim.job.records import Estimate
-from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
+from cprsim.results import money
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -27,8 +27,9 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.limit import Limit
-from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
-from cprsim.results.waiting import Waits
+from cprsim.results.metrics import OVERHEAD
+from cprsim.results.money import Bills, JobPrices, JobUse, bills_of
+from cprsim.results.unknown import WAIT, Assumption, BreakEven, SpareNeed
 from cprsim.results.words import hours
 
 SELECTION = "selection.json"
@@ -61,8 +62,9 @@ class PricedInterval:
         return not self.policy.from_cpr_paper
 
     @property
-    def waits(self) -> Waits:
-        return Waits(self.overhead, self.waiting)
+    def summary(self) -> dict[str, Estimate]:
+        """Its overhead, and the waits for spares in it."""
+        return {OVERHEAD: self.overhead, WAIT: Estimate(self.waiting)}
 
     @property
     def pays(self) -> bool:
@@ -150,7 +152,7 @@ class Selection:
         return bills_of(prices, used)
 
     def _use(self, candidate: PricedInterval) -> JobUse:
-        overhead = {OVERHEAD: candidate.overhead.mean * self.useful_h}
+        overhead = {money.OVERHEAD: candidate.overhead.mean * self.useful_h}
         is_auc = self.limit.quantity == Metric.AUC and isfinite(candidate.loss.mean)
         lossless = 0.0 if strategy_key(candidate.policy) is None else None
         loss = candidate.loss.mean if is_auc and candidate.policy.leaves_stale else lossless

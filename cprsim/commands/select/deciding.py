@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cprsim.accuracy.expected import Prediction
+from cprsim.accuracy.curve import Prediction
 from cprsim.commands.select.option import FULL
 from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated
 from cprsim.commands.select.search import WORTH_TRYING, best, cheapest_of

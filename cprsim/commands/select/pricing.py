@@ -12,7 +12,7 @@ from math import floor, inf, isclose, log10
 
 import numpy as np
 
-from cprsim.accuracy.expected import Prediction, nothing_lost
+from cprsim.accuracy.curve import Prediction, nothing_lost
 from cprsim.commands.select.option import FULL, PricedEntry, options_of, strategy
 from cprsim.errors import ParameterError
 from cprsim.job.intervals import n_saves_due

@@ -10,7 +10,7 @@ from math import isclose
 import numpy as np
 from scipy import optimize
 
-from cprsim.accuracy.response import Response
+from cprsim.accuracy.curve import Response
 from cprsim.commands.select.choice import PricedInterval, Selection
 from cprsim.commands.select.deciding import Decided, decide, simplest
 from cprsim.commands.select.option import FULL, options_of
@@ -20,11 +20,9 @@ from cprsim.errors import ParameterError, watch
 from cprsim.job.losses import WHOLE
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
-from cprsim.results.decisive import SpareNeed
 from cprsim.results.limit import LIMIT_OPTIONS, NO_LIMIT, limit_of, wrong
 from cprsim.results.money import cheapest_of, prices_of
-from cprsim.results.unknown import break_evens_of, decisive_assumption
-from cprsim.results.waiting import spares_of
+from cprsim.results.unknown import SpareNeed, break_evens_of, decisive_assumption, spares_of
 from cprsim.results.words import hours
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.curves import is_stand_in
@@ -99,9 +97,9 @@ def _spares(evaluator: CandidateEvaluator, selection: Selection) -> tuple[SpareN
         if not evaluator.options[name].not_counted
     }
     policies = tuple(candidate.policy for candidate in able.values())
-    waits = {name: candidate.waits for name, candidate in able.items()}
+    summaries = {name: candidate.summary for name, candidate in able.items()}
     picks = [name for name in able if name == selection.recommended]
-    return spares_of(replace(evaluator.experiment, policies=policies), waits, picks)
+    return spares_of(replace(evaluator.experiment, policies=policies), summaries, picks)
 
 
 def select(

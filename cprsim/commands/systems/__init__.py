@@ -41,8 +41,7 @@ from cprsim.results import pipeline
 from cprsim.results.folder import load_or_compute, write_record
 from cprsim.results.limit import limit_of
 from cprsim.results.run import write_run
-from cprsim.results.unknown import break_evens_of, contending, decisive_assumption
-from cprsim.results.waiting import spares_of
+from cprsim.results.unknown import break_evens_of, contending, decisive_assumption, spares_of
 from cprsim.scenario.assemble import assemble
 
 if TYPE_CHECKING:
@@ -164,9 +163,9 @@ def systems(
                     assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
                 )
             watch.doing("simulating numbers of spares")
-            waits = {system.name: system.waits for system in comparison.able}
+            able = {system.name: system.summary for system in comparison.able}
             picks = [system.name for system in comparison.picks]
-            comparison = replace(comparison, spares=spares_of(run, waits, picks))
+            comparison = replace(comparison, spares=spares_of(run, able, picks))
             if comparison.cheapest is not None and loaded.scenario.silent is not None:
                 none_clean = none_clean_of(run, comparison.cheapest.policy)
                 comparison = replace(comparison, none_clean=none_clean)

@@ -10,7 +10,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.files.units import TIME
 from cprsim.job.intervals import young_h
-from cprsim.job.options import EVERY, time
+from cprsim.job.options import EVERY, POSITIVE, time
 from cprsim.job.policy import Capture, Policy, Tax, WhenBusy
 from cprsim.recovery import building_blocks as build
 from cprsim.recovery.building_blocks import DETECT, LOAD, PUBLISHED, RECALLED, WAIT, row
@@ -72,7 +72,7 @@ def _announced(job: JobProfile, o: Any, least_h: float) -> tuple[tuple[str, ...]
     return names, o.every or build.own_interval_h(unannounced)
 
 
-UNANNOUNCED = time(f"{EVERY}Young's for unannounced failures", bound="positive")
+UNANNOUNCED = time(f"{EVERY}Young's for unannounced failures", bound=POSITIVE)
 _row = partial(row, interval="every", family=Family.AFTERWARDS)
 SYSTEMS = (
     _row(

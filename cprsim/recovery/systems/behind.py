@@ -15,7 +15,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.job.distributions import Constant
 from cprsim.job.intervals import ROUNDING
-from cprsim.job.options import time
+from cprsim.job.options import POSITIVE, time
 from cprsim.job.policy import Policy, Tax
 from cprsim.recovery import building_blocks as build
 from cprsim.recovery.building_blocks import PUBLISHED, RECALLED, SECONDARY, row
@@ -217,7 +217,7 @@ SYSTEMS = (
         "rows touched since a whole save, quantised, behind the job",
         source="Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits "
         "secondary",
-        overrides={"every": time("progress between saves (published)", 0.5, "positive")},
+        overrides={"every": time("progress between saves (published)", 0.5, POSITIVE)},
         assumed=INCREMENTS, runs_as="TorchRec, DeepRec, TorchEasyRec",
         not_counted="the accuracy loss of quantised saves is not priced",
     ),

@@ -14,7 +14,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.job.distributions import Constant
 from cprsim.job.intervals import ROUNDING, young_h
-from cprsim.job.options import IN_GROUPS, OPTIONS, UP_TO_ALL, count, time, times
+from cprsim.job.options import IN_GROUPS, OPTIONS, POSITIVE, UP_TO_ALL, count, time, times
 from cprsim.job.policy import (
     OWN,
     Capture,
@@ -323,7 +323,7 @@ def save_fraction(n_experts: int, n_saved_each: int, expert_share: float) -> flo
 
 EVERY_LEVEL = times(
     "progress between saves of each level, the fastest first; default: each level's own Young "
-    "interval", bound="positive",
+    "interval", bound=POSITIVE,
 )  # fmt: skip
 _levels = partial(
     row, mark=RECALLED, overrides={"every": EVERY_LEVEL}, family=Family.LEVELS,
@@ -336,10 +336,10 @@ GEMINI_OPTIONS = {
     "copies": count("machines that hold each shard, its own included", 2, UP_TO_ALL),
     "every": time(
         "progress between copies to peers; default: the fewest steps that one fits in",
-        bound="positive",
+        bound=POSITIVE,
     ),
     "remote_every": time(
-        "progress between saves to the remote storage; at least the time of one", 3.0, "positive"
+        "progress between saves to the remote storage; at least the time of one", 3.0, POSITIVE
     ),
 }  # fmt: skip
 GEMINI_KEYS = "copies placement every idle remote_every"

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from cprsim.errors import ParameterError
 from cprsim.job.distributions import Constant
-from cprsim.job.options import Option, time
+from cprsim.job.options import POSITIVE, Option, time
 from cprsim.job.policy import (
     Capture,
     Elastic,
@@ -44,7 +44,7 @@ POLICY_OPTIONS = {
     ),
     "elastic": Option(Elastic, "the speed without some units of the role"),
     "every": time(
-        "progress between the saves whose interval is `young`; default: Young's", bound="positive"
+        "progress between the saves whose interval is `young`; default: Young's", bound=POSITIVE
     ),
     "tax": Option(Tax, "permanent overhead of the system", Tax()),
 }  # fmt: skip
