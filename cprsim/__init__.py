@@ -13,6 +13,7 @@ docs/python.md has examples.
 from __future__ import annotations
 
 from importlib import import_module
+from operator import attrgetter
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +48,8 @@ _WHERE = {
     "Answer": "pages.answer", "CprsimError": "errors", "Scenario": "commands.options",
     "load": "commands.options", "read": "commands.report",
 }  # fmt: skip
-_COMMANDS = [of.name for of in iter_modules([f"{__path__[0]}/commands"]) if of.ispkg]
-__all__ = sorted([*_WHERE, *_COMMANDS])
+_FOLDERS = filter(attrgetter("ispkg"), iter_modules([f"{__path__[0]}/commands"]))
+__all__ = sorted([*_WHERE, *map(attrgetter("name"), _FOLDERS)])
 
 
 def __getattr__(name: str) -> Any:

@@ -11,10 +11,10 @@ from scipy import stats
 
 from cprsim.accuracy.curve import Response, StalenessCurve
 from cprsim.accuracy.curve_file import write_curve
+from cprsim.commands.comparison import compare
 from cprsim.commands.run.sentences import accuracy_sentences
 from cprsim.job.losses import Metric
 from cprsim.job.records import SubSaves
-from cprsim.results.compare import compare
 from cprsim.results.identity import Identity
 from cprsim.results.metrics import differences, replication_rows, summarise, why_unpriced
 from cprsim.results.run import load_result

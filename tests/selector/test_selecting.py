@@ -11,8 +11,8 @@ import pytest
 from scipy import special
 
 from cprsim.accuracy.curve import Prediction, StalenessCurve
-from cprsim.commands.select.option import strategy as strategy_option
 from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated, interval_with
+from cprsim.commands.select.pricing import strategy as strategy_option
 from cprsim.commands.select.search import best_within, cheapest_of
 from cprsim.errors import ParameterError
 from cprsim.failures.injected import Injected

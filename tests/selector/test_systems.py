@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import cprsim
-from cprsim.commands.select.option import RELOADING, options_of
+from cprsim.commands.select.pricing import RELOADING, options_of
 from cprsim.commands.select.search import most_taken
 from cprsim.job.losses import Metric
 from cprsim.job.policy import (

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import cprsim
-from cprsim.commands.select.option import PricedEntry
-from cprsim.commands.select.pricing import evaluator_of
+from cprsim.commands.select.pricing import PricedEntry, evaluator_of
 from cprsim.commands.systems.candidates import FOUND, at_their_best, candidates_of
 from cprsim.pages.answer import Answer
 from cprsim.recovery.systems import SYSTEMS

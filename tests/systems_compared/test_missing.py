@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.commands.systems.candidates import LeftOut, candidates_of
-from cprsim.commands.systems.missing import missing_keys, missing_sentence, split_save
+from cprsim.commands.systems.candidates import (
+    LeftOut,
+    candidates_of,
+    missing_keys,
+    missing_sentence,
+    split_save,
+)
 from cprsim.results.run import warnings_of
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cprsim.commands.run.figures import overhead_figure, percentiles_figure
+from cprsim.commands.run.figures import (
+    Lane,
+    overhead_figure,
+    percentiles_figure,
+    read_lane,
+    timeline_figure,
+)
 from cprsim.commands.run.sentences import (
     accuracy_sentences,
     answer,
@@ -22,7 +28,6 @@ from cprsim.commands.run.sentences import (
     savings,
     verdicts,
 )
-from cprsim.commands.run.timeline import Lane, read_lane, timeline_figure
 from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import Metric
 from cprsim.job.policy import RESTART, Policy

@@ -9,7 +9,7 @@ import pandas as pd
 
 from cprsim.commands.select.choice import PricedInterval, Selection, candidate_rows
 from cprsim.commands.select.figures import selection_figure
-from cprsim.commands.select.option import RELOADING
+from cprsim.commands.select.pricing import RELOADING
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (

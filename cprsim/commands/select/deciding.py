@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cprsim.accuracy.curve import Prediction
-from cprsim.commands.select.option import FULL
-from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated
+from cprsim.commands.select.pricing import FULL, CandidateEvaluator, Evaluated
 from cprsim.commands.select.search import WORTH_TRYING, best, cheapest_of
 from cprsim.job.losses import WHOLE
 from cprsim.results.limit import Limit

@@ -13,8 +13,14 @@ from scipy import optimize
 from cprsim.accuracy.curve import Response
 from cprsim.commands.select.choice import PricedInterval, Selection
 from cprsim.commands.select.deciding import Decided, decide, simplest
-from cprsim.commands.select.option import FULL, options_of
-from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated, affordable, evaluator_of
+from cprsim.commands.select.pricing import (
+    FULL,
+    CandidateEvaluator,
+    Evaluated,
+    affordable,
+    evaluator_of,
+    options_of,
+)
 from cprsim.commands.select.search import most_writes
 from cprsim.errors import ParameterError, watch
 from cprsim.job.losses import WHOLE

@@ -19,7 +19,7 @@ from cprsim.commands.options import (
 )
 from cprsim.commands.select.pricing import affordable
 from cprsim.commands.systems.answer import answer_of_systems, document_of_systems
-from cprsim.commands.systems.candidates import LeftOut, at_their_best, candidates_of
+from cprsim.commands.systems.candidates import LeftOut, at_their_best, candidates_of, split_save
 from cprsim.commands.systems.comparison import (
     SYSTEMS_FILE,
     Comparison,
@@ -33,7 +33,6 @@ from cprsim.commands.systems.listing import (
     made_up_job,
     scenario_job,
 )
-from cprsim.commands.systems.missing import split_save
 from cprsim.commands.systems.retention import none_clean_of
 from cprsim.errors import ParameterError, watch
 from cprsim.pages.save import save_figures

@@ -13,7 +13,7 @@ import pandas as pd
 
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
 from cprsim.commands.systems.after import FailureImpact, LossKind
-from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY
+from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY, missing_sentence
 from cprsim.commands.systems.comparison import (
     BEST,
     ELIGIBLE,
@@ -26,7 +26,6 @@ from cprsim.commands.systems.comparison import (
     verdict_of,
 )
 from cprsim.commands.systems.figures import systems_figure
-from cprsim.commands.systems.missing import missing_sentence
 from cprsim.commands.systems.retention import n_contents
 from cprsim.files.units import SIZE
 from cprsim.job.policy import Medium, Policy

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
 from cprsim.commands.select.deciding import decide
-from cprsim.commands.select.option import FULL, RELOADING, PricedEntry
-from cprsim.commands.select.pricing import evaluator_of
+from cprsim.commands.select.pricing import FULL, RELOADING, PricedEntry, evaluator_of
 from cprsim.commands.systems.retention import MOST_CONTENTS, enough_contents, with_contents
 from cprsim.errors import MissingKeyError, ParameterError, choices
 from cprsim.files.units import SIZE
@@ -16,6 +15,7 @@ from cprsim.job.policy import Policy
 from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.limit import NO_LIMIT, Limit
+from cprsim.results.words import hours
 from cprsim.scenario.assemble import Experiment, policies_of, policy_of
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.reading import LoadedScenario
@@ -242,3 +242,36 @@ def _is_searched(candidate: Candidate, limit: Limit | None) -> bool:
         and limit is not None
         and candidate.entry.costs is None
     )
+
+
+# --------------------------------------------------------------------------- missing values
+
+
+def missing_keys(left_out: Mapping[str, LeftOut]) -> dict[str, list[str]]:
+    """Systems that are left out because the scenario lacks a key that every job has, by key."""
+    by_key: dict[str, list[str]] = {}
+    for name, why in left_out.items():
+        if why.key:
+            by_key.setdefault(why.key, []).append(name)
+    return dict(sorted(by_key.items(), key=lambda key: -len(key[1])))
+
+
+def missing_sentence(left_out: Mapping[str, LeftOut], n_systems: int) -> str:
+    """The sentence on systems left out, counted by missing key; empty without any."""
+    by_key = missing_keys(left_out)
+    if not by_key:
+        return ""
+    n = sum(map(len, by_key.values()))
+    keys = ", ".join(f"`{key}` ({len(names)})" for key, names in by_key.items())
+    return f"{n} of {n_systems} systems are not compared, as the scenario lacks {keys}."
+
+
+def split_save(experiment: Experiment) -> Iterator[str]:
+    """How a save that is given as one time is taken apart for systems that copy it first."""
+    job = experiment.facts
+    if job.save_background is None and job.write_h and job.node_bytes_per_h:
+        yield (
+            f"`costs.save` is one time: for systems that write behind the job, "
+            f"{hours(job.snapshot_h)} is the copy to host memory, {hours(job.persist_h)} the "
+            "writing (by state, storage and link)."
+        )
