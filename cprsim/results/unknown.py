@@ -332,7 +332,8 @@ class SpareNeed:
     n_spares: int
     n_now: int
     overhead: Estimate  # with so many spares
-    is_best: bool  # with them; else they take half of the overhead of `system`
+    is_best: bool  # with them, but for their nodes; else they take half of the overhead of `system`
+    pays: bool = True  # with them and their nodes it costs less than what is best now
 
 
 WithSpares = Callable[[Sequence[str], int], Mapping[str, Quantities]]
@@ -381,34 +382,39 @@ def spares_needed(
 ) -> tuple[SpareNeed, ...]:
     """Spares needed by each pick, and by the strategy that would win if no job waited.
 
-    The number that makes another strategy the cheapest, or halves a pick's overhead, at the
-    fewest node-hours, spares included. `able`: all strategies that may be chosen.
+    The number that makes another strategy cost less than the first pick, or halves a pick's
+    overhead, at the fewest node-hours, spares included; also where these cost more than it saves.
+    `able`: all strategies that may be chosen.
     """
     if n_now is None or not picks:
         return ()
     # without waits, to first order; the winner then is simulated to be sure
     winner = min(able, key=lambda name: able[name][OVERHEAD].mean - waiting(able[name]))
     asked = [*dict.fromkeys([winner, *picks])]
-    halved = [2 * waiting(able[name]) > able[name][OVERHEAD].mean for name in picks]
-    if winner == picks[0] and not any(halved):
+    halved = [name for name in picks if 2 * waiting(able[name]) > able[name][OVERHEAD].mean]
+    if winner == picks[0] and not halved:
         return ()
     of_number: dict[int, Mapping[str, Quantities]] = {}
+
+    def numbers_for(name: str) -> dict[int, Estimate]:
+        """Numbers of spares that change the answer for a strategy, and its overhead with them."""
+        now = able[name][OVERHEAD].mean
+        return {
+            n: costs[name][OVERHEAD]
+            for n, costs in of_number.items()
+            if costs[name][OVERHEAD].mean
+            <= (costs[picks[0]][OVERHEAD].mean if name == winner != picks[0] else now / 2)
+        }
+
     for more in (n for n in MORE_SPARES if n <= n_nodes):
         of_number[n_now + more] = costs = at(asked, n_now + more)
-        if not any(2 * waiting(costs[name]) > more / n_nodes for name in asked):
-            break  # more spares can't be worth their nodes
+        are_worth_it = any(2 * waiting(costs[name]) > more / n_nodes for name in asked)
+        if not are_worth_it and all(map(numbers_for, halved)):
+            break
     needs = []
     for name in asked:
-
-        def helps(costs: Mapping[str, Quantities], name: str = name) -> bool:
-            mean = costs[name][OVERHEAD].mean
-            if name == winner != picks[0]:
-                return mean < costs[picks[0]][OVERHEAD].mean
-            return 2 * mean <= able[name][OVERHEAD].mean
-
-        good = {n: costs[name][OVERHEAD] for n, costs in of_number.items() if helps(costs)}
-        if good:
+        if good := numbers_for(name):
             n = min(good, key=lambda n: good[n].mean + (n - n_now) / n_nodes)
-            cheapest = min(asked, key=lambda other: of_number[n][other][OVERHEAD].mean)
-            needs.append(SpareNeed(name, n, n_now, good[n], name == cheapest != picks[0]))
+            pays = good[n].mean + (n - n_now) / n_nodes < able[picks[0]][OVERHEAD].mean
+            needs.append(SpareNeed(name, n, n_now, good[n], name == winner != picks[0], pays))
     return tuple(needs)

@@ -13,6 +13,7 @@ from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.frailty import ALIKE, Lemons, Shocks
 from cprsim.failures.sources import FailureSource
+from cprsim.files.units import SIZE
 from cprsim.job.distributions import Constant, Exponential, Weibull
 from cprsim.job.legal import require_legal
 from cprsim.job.policy import CHECK, NO_CONTENT, STOP, Capture, Policy, Reach, Scope, checked
@@ -305,6 +306,12 @@ def policy_of(
     policy = system.plan(facts, options, entry.name).with_storage(facts.costs.reliability)
     policy = with_restarts(policy, facts.costs)
     require_legal(policy, experiment.cluster, facts.scopes)
+    needed, most = memory_of_copies(policy, experiment), experiment.scenario.cluster.memory_bytes
+    if needed is not None and most is not None and needed > most:
+        raise ParameterError(
+            f"its copies take {SIZE.format(needed)} of a node's memory, more than "
+            f"`cluster.memory`, {SIZE.format(most)}"
+        )
     if entry.costs is not None and entry.costs.detect is not None:
         policy = noticed_after(policy, at_own_costs.costs.detect)
     if not policy.from_cpr_paper:
@@ -318,6 +325,12 @@ def policy_of(
     if interval_h is None:
         return policy
     return replace(policy, interval_h=interval_h, interval_rule=SELECTED)
+
+
+def memory_of_copies(policy: Policy, experiment: Experiment) -> float | None:
+    """Memory that copies take on the node that holds most; None: its state is not known [B]."""
+    largest_bytes = experiment.scenario.cluster.largest_bytes
+    return None if largest_bytes is None else policy.tax.memory * largest_bytes
 
 
 def _options(

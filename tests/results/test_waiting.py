@@ -76,5 +76,8 @@ def test_the_winner_without_waits_is_named_with_the_fewest_spares_worth_their_no
     (need,) = spares_needed(at(None, 1), ["safe"], 1, 1000, at)
     # of 2, 3, 4, 5, 7, 9, 13 and so on, .01 + .4 / 2^n + (n - 1) / 1000 is least at 9
     assert (need.system, need.n_spares, need.n_now, need.is_best) == ("quick", 9, 1, True)
+    assert need.pays  # .01 + .4 / 2^9 + 8 / 1000 is less than .1
+    (need,) = spares_needed(at(None, 1), ["safe"], 1, 20, at)
+    assert (need.is_best, need.pays) == (True, False)  # .06 + 2 / 20 and more
     assert spares_needed(at(None, 1), ["safe"], None, 1000, at) == ()
     assert spares_needed({"safe": at(None, 1)["safe"]}, ["safe"], 1, 1000, at) == ()

@@ -241,7 +241,9 @@ def _no_whole_save(policy: Policy, useful_h: float) -> str:
     how_long = "longer than" if policy.interval_h > useful_h else "as long as"
     why = f"its interval of {hours(policy.interval_h)} is {how_long} the job"
     if not writes_parts_only(policy, useful_h):
-        return f"{policy.name} never saves: {why}."
+        stalls_h = (c.stall.mean_h for c in policy.captures if c.stall is not None)
+        cost = percent(sum(stalls_h) / useful_h)
+        return f"{policy.name} never saves: {why}. One save stalls {cost} of the useful time."
     return f"{policy.name} ends no whole checkpoint: {why}. It saves {saves(policy, useful_h)}."
 
 

@@ -144,7 +144,9 @@ class CandidateEvaluator:
             useful_h, from_cpr_paper = self.experiment.useful_h, self.options[name].from_cpr_paper
             capture = self._capture(name, useful_h if from_cpr_paper else SHORT * useful_h)
             stall_h = 0.0 if capture is None or capture.stall is None else capture.stall.mean_h
-            shortest_h = 0.0 if capture is None or from_cpr_paper else _shortest_h(capture)
+            shortest_h = 0.0
+            if capture is not None and not from_cpr_paper:
+                shortest_h = _shortest_h(capture, self.experiment.facts.write_h or 0.0)
             self._saves[name] = shortest_h, stall_h
         return self._saves[name]
 
@@ -197,11 +199,14 @@ class CandidateEvaluator:
         return lost
 
 
-def _shortest_h(capture: Capture) -> float:
-    """The shortest interval of a capture at which its saves do not queue [h]."""
+def _shortest_h(capture: Capture, write_h: float) -> float:
+    """The shortest interval of a capture at which its saves do not queue [h].
+
+    Saves in flight share the bandwidth, over which one alone takes `write_h`.
+    """
     costs = (capture.stall, capture.background) if capture.when_busy is WhenBusy.WAIT else ()
     busy_h = sum(cost.mean_h for cost in costs if cost is not None)
-    return max(capture.every_h or 0.0, busy_h / capture.in_flight)
+    return max(capture.every_h or 0.0, busy_h / capture.in_flight, min(busy_h, write_h))
 
 
 def evaluator_of(

@@ -29,6 +29,7 @@ from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
 from cprsim.results.limit import LIMIT_OPTIONS, NO_LIMIT, limit_of, wrong
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.unknown import SpareNeed, break_evens_of, decisive_assumption, spares_of
+from cprsim.results.words import count as count_of
 from cprsim.results.words import hours
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.curves import is_stand_in
@@ -151,7 +152,13 @@ def select(
 
 def _notes(evaluator: CandidateEvaluator, decided: Decided) -> Iterator[str]:
     """Sentences on losses and limits that the overheads do not show."""
-    horizon_h = evaluator.experiment.scenario.job.horizon_h
+    experiment = evaluator.experiment
+    horizon_h, kept = experiment.scenario.job.horizon_h, experiment.costs.reliability.kept
+    if experiment.scenario.silent is not None:
+        yield (
+            f"the storage keeps {count_of(kept, 'content')}, as given: `cprsim systems` chooses "
+            "their number together with the interval."
+        )
     if horizon_h is not None:
         yield (
             f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "

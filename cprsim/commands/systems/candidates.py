@@ -10,7 +10,6 @@ from cprsim.commands.select.deciding import decide
 from cprsim.commands.select.pricing import FULL, RELOADING, PricedEntry, evaluator_of
 from cprsim.commands.systems.retention import MOST_CONTENTS, enough_contents, with_contents
 from cprsim.errors import MissingKeyError, ParameterError, choices
-from cprsim.files.units import SIZE
 from cprsim.job.policy import Policy
 from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
@@ -107,9 +106,7 @@ def candidates_of(
         fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
         try:
             _require_able(name, names, has_servers=has_servers, searched=searched)
-            candidate = candidate_of(RecoverySection.model_validate(fields), DEFAULT)
-            _require_memory(candidate.policy, experiment)
-            candidates.append(candidate)
+            candidates.append(candidate_of(RecoverySection.model_validate(fields), DEFAULT))
         except ParameterError as error:
             words = str(error).removeprefix(name).lstrip(": ")
             left_out[name] = LeftOut(words, MissingKeyError.key_of(error))
@@ -142,22 +139,6 @@ def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bo
         raise ParameterError(NO_SERVERS)
     if not searched and SYSTEMS[name].default("interval") in NEEDS_TARGET:
         raise ParameterError(NO_TARGET)
-
-
-def _require_memory(policy: Policy, experiment: Experiment) -> None:
-    """Raise ParameterError for copies that take more memory than a node has for them."""
-    needed, most = memory_of_copies(policy, experiment), experiment.scenario.cluster.memory_bytes
-    if needed is not None and most is not None and needed > most:
-        raise ParameterError(
-            f"its copies take {SIZE.format(needed)} of a node's memory, more than "
-            f"`cluster.memory`, {SIZE.format(most)}"
-        )
-
-
-def memory_of_copies(policy: Policy, experiment: Experiment) -> float | None:
-    """Memory that copies take on the node that holds most; None: its state is not known [B]."""
-    largest_bytes = experiment.scenario.cluster.largest_bytes
-    return None if largest_bytes is None else policy.tax.memory * largest_bytes
 
 
 def _require_known(

@@ -18,7 +18,6 @@ from cprsim.commands.systems.candidates import (
     FOUND,
     Candidate,
     LeftOut,
-    memory_of_copies,
 )
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.job.policy import Outside, Policy, Ring
@@ -31,7 +30,7 @@ from cprsim.results.money import Bills, cheapest_of
 from cprsim.results.run import Result, load_result
 from cprsim.results.unknown import Assumption, BreakEven, SpareNeed
 from cprsim.results.words import every, percent, with_interval
-from cprsim.scenario.assemble import Experiment
+from cprsim.scenario.assemble import Experiment, memory_of_copies
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
 

@@ -63,7 +63,7 @@ ANNOUNCED = tuple(replace(scope, notice_h=0.5) for scope in SCOPES)
 FREE = {"save_stall": Constant(0.0), "save_background": None}
 CODE = {"disk": 8.0, "data": 3, "parity": 2}
 REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [  # of the job, options, message
-    ("async", {"save_background": None}, {}, "give `snapshot`"),
+    ("async", {"save_background": None}, {}, "or `snapshot`"),
     ("async", {"mtbf_h": inf, "step_h": None}, {"persist": 0.0, "snapshot": 0.0},
      "async: saves take no time here: give `every`"),
     ("datastates", {"step_h": None}, {}, r"give `job\.step`"),
