@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from cprsim.commands.select.choice import PricedInterval, Selection, candidate_rows
+from cprsim.commands.select.deciding import AS_MUCH
 from cprsim.commands.select.figures import selection_figure
 from cprsim.commands.select.pricing import RELOADING
 from cprsim.job.records import NO_NUMBER, Estimate
@@ -45,7 +46,6 @@ from cprsim.results.words import (
 )
 
 BEYOND_FRACTION = 0.01  # of the replications: when to warn of extrapolated losses
-HARDLY_MORE = 0.005  # percentage points: two overheads that are shown as one
 OVER_LIMIT = " (over the limit)"  # marks a bound
 VALUES = (
     "fell_back", "useful_h", "n_replications", "curve", "accuracy", "left_out", "alike", "notes",
@@ -309,11 +309,11 @@ def _why_not_this(selection: Selection, name: str, candidate: PricedInterval | N
     if candidate is None:
         return "no interval keeps the limit"
     if name in selection.alike:
-        return f"not surely better than {chosen.strategy}, which is simpler"
+        return f"hardly better than {chosen.strategy}, which is simpler"
     if candidate.finished_fraction < 1:
         return f"only {percent(candidate.finished_fraction)} of the jobs finish"
     more = 100 * (candidate.overhead.mean - chosen.overhead.mean)
-    if abs(more) < HARDLY_MORE:
+    if abs(more) < 100 * AS_MUCH:
         return "as much overhead"
     if more <= 0:
         return f"{significant(-more)} points cheaper, but not significantly"
