@@ -9,7 +9,7 @@ from typing import Any
 from cprsim.job.records import Estimate
 from cprsim.pages.money import WORK
 from cprsim.results.money import JobPrices
-from cprsim.results.unknown import WITHOUT, Assumption, BreakEven, SpareNeed
+from cprsim.results.unknown import AS_OTHERS, WITHOUT, Assumption, BreakEven, SpareNeed
 from cprsim.results.words import count, percent, significant, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 from cprsim.scenario.yaml_text import read_yaml
@@ -56,6 +56,8 @@ def turns_on(assumption: Assumption | None, of: str = "") -> str:
     at, name = f"at {assumption.tried}", assumption.choice
     if assumption.tried == WITHOUT:
         at = "without such failures"
+    elif assumption.tried == AS_OTHERS:
+        at = "if such failures took what the others take"
     then = f"{_costs(assumption.overhead_tried)} instead of {_costs(assumption.overhead)}"
     words = f"{name} costs {then}, the same choice"
     if assumption.choice_tried != name:

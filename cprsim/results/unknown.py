@@ -45,6 +45,8 @@ MOST_CONTENDERS = 6  # options that are tried at other values
 # are alike differ by nearly as much (`failures/presets.py`).
 TIMES_ASSUMED = 3.0
 WITHOUT = "none"  # what is tried in place of a scope's share
+AS_OTHERS = "as the others"  # the same where the rate of such failures alone is not known
+MTBF = "failures.mtbf"  # the key
 
 Changes = Mapping[str, Plain]  # values by key of a scenario
 CostsOf = Callable[[Sequence[Changes]], Mapping[str, Floats]]
@@ -71,7 +73,7 @@ class Assumption:
     key: str
     mark: str
     value: str  # as the scenario says it
-    tried: str  # `WITHOUT`: such failures are left out
+    tried: str  # `WITHOUT`: such failures are left out; `AS_OTHERS`: they are of the other scopes
     overhead: Endless  # of the choice, as a share of useful time
     overhead_tried: Endless  # the least, at the other value
     choice: str
@@ -306,7 +308,12 @@ def _other_values(loaded: LoadedScenario, key: str) -> Iterator[tuple[str, str, 
             for scope in kept:
                 if shares[scope["name"]]:
                     scope["share"] = shares[scope["name"]] / (1.0 - share)
-            yield str(value), WITHOUT, {section: cast(Plain, kept)}
+            changes: dict[str, Plain] = {section: cast(Plain, kept)}
+            mtbf = number_at(loaded.data, MTBF)  # without them failures are fewer
+            if mtbf is None or share >= 1.0:
+                yield str(value), AS_OTHERS, changes
+            else:
+                yield str(value), WITHOUT, changes | {MTBF: times(mtbf, 1.0 / (1.0 - share))}
         return
     unknown = (loaded.scenario.unknown or {}).get(key)
     ends = [times(value, 1 / TIMES_ASSUMED), times(value, TIMES_ASSUMED)]
