@@ -39,6 +39,19 @@ def test_importing_is_light() -> None:
     assert said.stdout.strip() == "[]"
 
 
+def test_a_run_loads_no_system_and_no_source_of_failures_that_it_does_not_have() -> None:
+    code = (
+        "import sys, cprsim; cprsim.run('quickstart', replications=1); print(*sys.modules); "
+        "cprsim.load('llm', ['recovery=[gemini]']); print(*sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded, with_gemini = said.stdout.splitlines()
+    assert "cprsim.failures.clocks" in loaded
+    unneeded = ("cprsim.recovery.systems.", "cprsim.failures.replay", "cprsim.failures.injected")
+    assert not [name for name in unneeded if name in loaded]
+    assert "cprsim.recovery.systems.memory" in with_gemini
+
+
 def test_the_public_names_are_there() -> None:  # which they are, the golden `numbers` holds
     assert set(cprsim.__all__) == set(dir(cprsim))
     assert len(NAMES) == 18

@@ -23,7 +23,7 @@ from annotated_types import Interval
 from cprsim.files import OMITTED, Endless, Number, Tagged
 from cprsim.job.distributions import ALONE, Mixture
 from cprsim.job.intervals import n_saves_due
-from cprsim.job.options import NOT_NEGATIVE, POSITIVE, SHARE
+from cprsim.job.options import NOT_NEGATIVE, POSITIVE, SHARE, SOME
 from cprsim.job.records import Cluster, Decision, Duration, Floats, Reliability, Storage, SubSaves
 
 DISTRIBUTIONS = (*ALONE, Mixture)
@@ -273,9 +273,8 @@ class Rule:
     needs: tuple[str, ...] = ()  # live tiers
     sources: tuple[str, ...] = ()  # written tiers, the fastest first
     replay_speed: Annotated[float, POSITIVE] = 1.0  # of work that is done again
-    speed_meanwhile: Annotated[float, Interval(gt=0, le=1)] = (
-        1.0  # of the job, in stages that do not block it
-    )
+    # of the job, in stages that do not block it
+    speed_meanwhile: Annotated[float, SOME] = 1.0
     roles: tuple[str, ...] = ()  # of all struck slots
 
     @property

@@ -144,17 +144,17 @@ def recommended(result: Result) -> dict[str, Any] | None:
 
 def strategies_frame(result: Result) -> pd.DataFrame:
     """A row per strategy: its policy, and each quantity with its interval."""
-    bills, spreads = result.bills, result.summary
+    bills, summary = result.bills, result.summary
     return pd.DataFrame(
         [
-            _row(policy, result, spreads[policy.name], bills.get(policy.name))
+            _row(policy, result, summary[policy.name], bills.get(policy.name))
             for policy in result.policies
         ]
     )
 
 
 def _row(
-    policy: Policy, result: Result, spreads: Quantities, bill: Billed | None
+    policy: Policy, result: Result, summary: Quantities, bill: Billed | None
 ) -> dict[str, Any]:
     price = result.price
     return {
@@ -165,9 +165,9 @@ def _row(
         "decision": policy.decision and policy.decision.chosen,
         "extra_nodes": policy.tax.nodes,
         "extra_memory_fraction": policy.tax.memory,
-        "replications": spreads[FINISHED].n,
-        **{k: v for name, of in spreads.items() for k, v in of.columns(name).items()},
-        **(spreads["overhead_node_h"].times(price.node_hour).columns("overhead_cost")
+        "replications": summary[FINISHED].n,
+        **{k: v for name, of in summary.items() for k, v in of.columns(name).items()},
+        **(summary["overhead_node_h"].times(price.node_hour).columns("overhead_cost")
            if price else {}),
         **({} if bill is None or bill.energy_kwh is None
            else {"energy_kwh_per_month": bill.energy_kwh, "carbon_kg_per_month": bill.carbon_kg}),
@@ -226,22 +226,23 @@ def costs_table(result: Result) -> Table:
     """A row per strategy: overhead, failures, ETTR, PLS, cost; empty columns are left out."""
     policies, price = result.policies, result.price
     names, limits = [policy.name for policy in policies], result.limits
-    spreads = [result.summary[name] for name in names]
+    summaries = [result.summary[name] for name in names]
     limited = {(name, one.column) for name, held in limits.items() for one in held}
 
     def means(name: str) -> list[float]:
-        return [of[name].mean for of in spreads]
+        return [of[name].mean for of in summaries]
 
     columns = {
-        "overhead, %": [_overhead(of) for of in spreads],
+        "overhead, %": [_overhead(of) for of in summaries],
         "failures": [significant(mean) for mean in means("failures")],
         "ETTR": [_fixed(mean) for mean in means("ettr")],
     }
     if any(paid < ettr for paid, ettr in zip(means("ettr_paid"), means("ettr"), strict=True)):
         columns["ETTR paid"] = [_fixed(mean) for mean in means("ettr_paid")]
-    if any(map(shows_waits, spreads)):
+    if any(map(shows_waits, summaries)):
         columns[WAITING] = [
-            NO_NUMBER if isnan(of[OVERHEAD].mean) else percent_number(waiting(of)) for of in spreads
+            NO_NUMBER if isnan(of[OVERHEAD].mean) else percent_number(waiting(of))
+            for of in summaries
         ]
     if any(policy.tax.nodes for policy in policies):
         columns["extra nodes"] = [significant(policy.tax.nodes) for policy in policies]
@@ -258,19 +259,19 @@ def costs_table(result: Result) -> Table:
                     ten_thousandths(
                         of[loss].mean, 0.0 if (name, loss) in limited else of[loss].half_width
                     )
-                    for name, of in zip(names, spreads, strict=True)
+                    for name, of in zip(names, summaries, strict=True)
                 ]
     if limits:
         bounds = dict.fromkeys(one.bound_words for held in limits.values() for one in held)
         columns[" or ".join(bounds)] = [
             "; ".join(one.cell for one in limits.get(name, ())) or NO_NUMBER for name in names
         ]
-    columns["cost, node-h"] = [_mean(of["overhead_node_h"]) for of in spreads]
+    columns["cost, node-h"] = [_mean(of["overhead_node_h"]) for of in summaries]
     for name in BESIDE_OVERHEAD:
-        if name not in PLACED and all(name in of for of in spreads):
+        if name not in PLACED and all(name in of for of in summaries):
             columns[name.replace("_", " ")] = [significant(mean) for mean in means(name)]
     if price is not None:
-        costs = (of["overhead_node_h"].times(price.node_hour) for of in spreads)
+        costs = (of["overhead_node_h"].times(price.node_hour) for of in summaries)
         columns[f"cost, {price.currency or 'money'}"] = [_mean(cost) for cost in costs]
     intervals = [_every(policy, result.useful_h) for policy in policies]
     return Table(
@@ -295,18 +296,18 @@ def _caption(result: Result) -> str:
 
 def parts_table(result: Result) -> Table:
     """A row per strategy: the parts of overhead that cost anything, in % of useful time."""
-    spreads = result.summary
+    summary = result.summary
     parts = [
         part
-        for part in parts_among(next(iter(spreads.values())))
-        if any(of[share_of(part)].mean > 0 for of in spreads.values())
+        for part in parts_among(next(iter(summary.values())))
+        if any(of[share_of(part)].mean > 0 for of in summary.values())
     ]
     return Table(
         caption="The overhead in hours, and its parts in % of useful time",
         columns=row_columns("strategy", "overhead, h", *(f"{part_label(p)}, %" for p in parts)),
         rows=[
             [name, _mean(of["overhead_h"]), *(_share(of[share_of(part)]) for part in parts)]
-            for name, of in spreads.items()
+            for name, of in summary.items()
         ],
     )
 

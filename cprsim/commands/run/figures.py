@@ -56,7 +56,7 @@ class Bar:
 
     name: str
     total: str
-    spreads: Mapping[str, Estimate]
+    summary: Mapping[str, Estimate]
     half_width: float  # of the error bar
     is_faint: bool = False
 
@@ -77,20 +77,20 @@ def overhead_figure(
 
 def _bar(policy: Policy, result: Result) -> Bar:
     name = f"{policy.name}, {saves(policy, result.useful_h)}"
-    spreads = result.summary[policy.name]
-    return Bar(name, _total(policy, result), spreads, spreads[OVERHEAD].half_width)
+    summary = result.summary[policy.name]
+    return Bar(name, _total(policy, result), summary, summary[OVERHEAD].half_width)
 
 
 def _total(policy: Policy, result: Result) -> str:
     """The overhead in percent, or the finished share, and its cost where there is a price."""
-    spreads = result.summary[policy.name]
-    overhead = spreads[OVERHEAD].mean
+    summary = result.summary[policy.name]
+    overhead = summary[OVERHEAD].mean
     if isnan(overhead):
-        share = spreads[FINISHED].mean
+        share = summary[FINISHED].mean
         return f"only {percent(share)} finished" if share else "no replication finished"
     if result.price is None:
         return percent(overhead)
-    return f"{percent(overhead)}, {result.price.amount(spreads['overhead_node_h'].mean)}"
+    return f"{percent(overhead)}, {result.price.amount(summary['overhead_node_h'].mean)}"
 
 
 def bars_figure(
@@ -101,13 +101,13 @@ def bars_figure(
 
     Those with replications that did not finish have no bar.
     """
-    finishing = [bar for bar in bars if bar.spreads[FINISHED].mean == 1]
+    finishing = [bar for bar in bars if bar.summary[FINISHED].mean == 1]
     parts = [
         part
-        for part in stacked(parts_among(part for bar in bars for part in bar.spreads))
-        if any(bar.spreads.get(share_of(part), UNKNOWN).mean > 0 for bar in finishing)
+        for part in stacked(parts_among(part for bar in bars for part in bar.summary))
+        if any(bar.summary.get(share_of(part), UNKNOWN).mean > 0 for bar in finishing)
     ]
-    ends = [bar.spreads[OVERHEAD].mean + np.nan_to_num(bar.half_width) for bar in finishing]
+    ends = [bar.summary[OVERHEAD].mean + np.nan_to_num(bar.half_width) for bar in finishing]
     edge = axis_top(ends)
     name_width, n_columns = (int(of * width_in / WIDTH_IN) for of in (NAME_WIDTH, LEGEND_COLUMNS))
     with style():
@@ -116,7 +116,7 @@ def bars_figure(
         for y, bar in enumerate(bars):
             left = 0.0
             for part in parts if bar in finishing else ():
-                of_part = bar.spreads.get(share_of(part), UNKNOWN).mean
+                of_part = bar.summary.get(share_of(part), UNKNOWN).mean
                 width = float(np.nan_to_num(of_part))  # NaN: a part that only others have
                 look = look_of(part) | ({"alpha": FAINT_ALPHA} if bar.is_faint else {})
                 axes.barh(y, width, BAR_WIDTH, left, **look)
@@ -134,7 +134,7 @@ def bars_figure(
         axes.set_xlabel(OVERHEAD_LABEL)
         handles = [Patch(**look_of(part)) for part in parts]
         figure.legend(handles=handles, loc="outside lower left", ncols=n_columns, fontsize=8)
-        n = count(max(bar.spreads[FINISHED].n for bar in bars), "replication")
+        n = count(max(bar.summary[FINISHED].n for bar in bars), "replication")
         caption = (
             f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes{about}; mean of "
             f"{n}; {errors}"
