@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 
 from cprsim.cli import SEARCH_AFTER
 from tests.making import small_scenario, undrawing
@@ -18,6 +19,8 @@ gc.set_threshold(*SEARCH_AFTER)  # as the program does
 too_slow = [hypothesis.HealthCheck.too_slow]  # a busy machine is no failure
 hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=too_slow)
 hypothesis.settings.load_profile("untimed")
+# It draws constants of the modules imported so far: examples would follow the order of the tests.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.fixture

@@ -118,6 +118,24 @@ def test_overrides_are_a_mapping_or_texts() -> None:
         scenario.changed({"costs.save": object()})
 
 
+def test_a_key_with_a_unit_of_time_takes_numbers_and_arrays() -> None:
+    changed = cprsim.load("quickstart", {"costs.save_s": np.float64(90), "failures.mtbf_h": 20})
+    assert changed.text == cprsim.load("quickstart", ["costs.save=90 s", "failures.mtbf=20 h"]).text
+    over = {
+        "failures.mtbf_h": np.array([4.0, 16.0]),
+        "recovery.full.interval_min": range(30, 91, 30),
+    }
+    points = cprsim.sweep("quickstart", over, {"recovery": ["full"]}, replications=50).frames[
+        "points"
+    ]
+    assert sorted({*points["failures.mtbf_h"]}) == [4, 16]
+    assert sorted({*points["recovery.full.interval_min"]}) == [30, 60, 90]
+    with pytest.raises(ParameterError, match=r"failures\.mtbf_h: can't stand in a scenario"):
+        cprsim.load("quickstart", {"failures.mtbf_h": [object()]})
+    with pytest.raises(cprsim.CprsimError, match=r"failures\.speed: .*unknown key"):
+        cprsim.load("quickstart", {"failures.speed_h": 3})
+
+
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("load", {"scenario": None}, "scenario: None should be an instance of Scenario or a valid"),
     ("load", {}, "scenario: Missing required argument"),

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import HealthCheck, assume, event, example, given, settings
 from hypothesis import strategies as st
 
 import cprsim
@@ -310,6 +310,14 @@ def check(plan: Plan, form: Form, folder: Path) -> None:
 def test_the_ledger_of_a_known_job_is_right_or_refused(tmp_path: Path, n: int) -> None:
     @settings(max_examples=n, derandomize=True, suppress_health_check=QUIET)
     @given(plan=PLANS, form=FORMS)
+    @example(  # a job that died in its warm-up, or soon after: no event tells
+        plan=Plan(("failure", "failure"), step_ms=500, warm_s=(60, 400), seed=3),
+        form=Form(dropped=("progress", "failure")),
+    )
+    @example(  # progress after the last other event
+        plan=Plan(last="cut", warm_s=(130, 130)),
+        form=Form(dropped=("failure", "save.start", "save.commit")),
+    )
     def read_one(plan: Plan, form: Form) -> None:
         check(plan, form, tmp_path)
 

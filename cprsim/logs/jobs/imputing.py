@@ -89,8 +89,13 @@ class Imputer:
         self._share: Floats | None = None
         self._kept: dict[tuple[str, ...], tuple[Floats, Ints]] = {}
 
-    def fill(self, attempt: LoggedAttempt, resumes: Callable[[Floats], Floats]) -> ImputedFailure:
-        """All instants; `resumes` gives the one at which work begins, by that of the failure."""
+    def fill(
+        self, attempt: LoggedAttempt, resumes: Callable[[Floats], Floats], silent_s: Floats
+    ) -> ImputedFailure:
+        """All instants; `resumes` gives the one at which work begins, by that of the failure.
+
+        `silent_s`: how long the job before it stood after its last sign [s]; NaN: any time.
+        """
         names, starts = self._expected(attempt)
         known_s = [at_s for at_s in starts if isfinite(at_s)]
         inferred = sum(not isfinite(at_s) for at_s in starts) + (not isfinite(attempt.begin_s))
@@ -99,7 +104,8 @@ class Imputer:
         if first > 0:
             low_s = attempt.alive_s if isfinite(attempt.alive_s) else 0.0
             next_s = np.full(self._n, known_s[0]) if known_s else resumes(np.full(self._n, low_s))
-            edges[:first] = self._before(names[:first], next_s, low_s)
+            silent_s = np.where(np.isnan(silent_s), inf, silent_s)
+            edges[:first] = self._before(names[:first], next_s, low_s, silent_s)
         resumed_s = np.maximum(resumes(edges[0]), known_s[-1] if known_s else edges[0])
         edges.append(resumed_s)
         sure = [place for place in range(first, len(starts)) if isfinite(starts[place])]
@@ -147,7 +153,9 @@ class Imputer:
             if name in starts or (name in self._stages and place <= last)
         ]
 
-    def _before(self, names: list[str], next_s: Floats, low_s: float) -> list[Floats]:
+    def _before(
+        self, names: list[str], next_s: Floats, low_s: float, silent_s: Floats
+    ) -> list[Floats]:
         """When the first stages began, of which the log gives none: (n_draws,) each.
 
         The job died after the last sign of its work, and no later than the silence since then
@@ -157,7 +165,7 @@ class Imputer:
         """
         usual = [name for name in names if name in self._stages]
         longest_s = float(self._gaps_s[-1]) if len(self._gaps_s) else inf
-        room_s = np.minimum(np.maximum(next_s - low_s, 0.0), longest_s)
+        room_s = np.minimum(np.maximum(next_s - low_s, 0.0), longest_s + silent_s)
         share = self._rng.random(self._n)
         n_others = self._n_others(usual)
         if n_others < FEWEST_TO_SPREAD:
@@ -167,7 +175,7 @@ class Imputer:
             possible = self._rng.random(self._n) < 2.0 / (n_others + 1)  # unlike all others
             for _ in range(TRIES):
                 drawn_s = next_s - self._one_each(usual).sum(axis=1)
-                silent = self._p_silent(drawn_s - low_s)
+                silent = self._p_silent(drawn_s - low_s - silent_s)
                 fits = ~possible & (drawn_s >= low_s) & (self._rng.random(self._n) < silent)
                 failed_s[fits] = drawn_s[fits]
                 possible |= fits

@@ -261,7 +261,10 @@ class _Booking:
     def _fill(self, attempt: LoggedAttempt) -> ImputedFailure:
         """All instants of an attempt until it works, drawn once."""
         if attempt not in self._filled:
-            filled = self._filling.fill(attempt, partial(self._begin, attempt))
+            run, silent_s = attempt.before, np.zeros(self._n)
+            if run in self._delays_s and not attempt.alive_s > run.begin_s:
+                silent_s = self._delays_s[run]  # its warm-up, of which nothing is told
+            filled = self._filling.fill(attempt, partial(self._begin, attempt), silent_s)
             if filled.stages and attempt in self._delays_s:
                 *before, (name, took_s) = filled.stages
                 late_s = filled.resumed_s - attempt.begin_s

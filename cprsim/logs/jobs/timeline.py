@@ -227,7 +227,7 @@ def _telling(reached_s: Floats, step: Floats, attempt: Ints, others_s: Floats) -
     """Rows of the `progress` that says anything new."""
     after = np.searchsorted(reached_s, others_s, side="left")
     breaks = np.flatnonzero((np.diff(step) < -STEP_BACK) | (np.diff(attempt) > 0))
-    rows = np.unique(np.concatenate([[0], after, after - 1, breaks, breaks + 1]))
+    rows = np.unique(np.concatenate([[0, len(step) - 1], after, after - 1, breaks, breaks + 1]))
     return rows[(rows >= 0) & (rows < len(step))].astype(np.int64)
 
 
