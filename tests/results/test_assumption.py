@@ -55,7 +55,8 @@ def test_without_half_of_the_failures_there_are_half_as_many() -> None:
     half = TEXT.replace("share: 0.9", "share: 0.5").replace("share: 0.1", "share: 0.5")
     found = turning({"ALL": "recalled"}, half)
     assert found is not None
-    assert found.overhead_tried == pytest.approx(1 / 30 + 0.05 * (0.25 + 1 / 60), rel=0.07)
+    assert found.choice_tried == "hourly"
+    assert found.overhead_tried == pytest.approx(1 / 60 + 0.05 * (0.5 + 1 / 60), rel=0.05)
 
 
 def test_the_mean_time_between_failures_is_tried_at_a_third() -> None:
