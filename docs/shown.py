@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import subprocess
 from collections import Counter
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 from shutil import copy
@@ -17,7 +19,8 @@ import pandas as pd
 import cprsim
 from cprsim.pages.markdown import raw_table
 
-WIDTH = 116  # characters: sentences are wrapped as on a terminal, tables are not
+WIDTH = 116  # characters of the terminal that commands print on
+WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"])+""")  # of a command: quoted texts are whole
 FIGURES, KEPT = Path("docs/figures"), Path("results/reproduction")
 MISSED = ("not reproduced", "not consistent", "open")
 _WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
@@ -30,7 +33,7 @@ def shown(command: str, until: str = "\0", folder: Path | None = None) -> str:
     Raises CalledProcessError where the command fails, so that no error message is ever shown as
     its output.
     """
-    return _block("text", [f"$ {command}", *_lines(_printed(command, folder).split(until)[0])])
+    return _block("text", [*_typed(command), *_lines(_printed(command, folder).split(until)[0])])
 
 
 def shown_with_figure(
@@ -47,7 +50,7 @@ def shown_with_figure(
     png = next(path for path in figures if path.name.endswith(figure)).read_bytes()
     (FIGURES / keep).write_bytes(png)
     digest = hashlib.sha256(png).hexdigest()[:12]
-    text = _block("text", [f"$ {command}", *_lines(printed.split(until)[0])]) if until else ""
+    text = _block("text", [*_typed(command), *_lines(printed.split(until)[0])]) if until else ""
     return f"{text}\n![{alternative}](figures/{keep}) <!-- {digest} -->\n"
 
 
@@ -109,12 +112,36 @@ def _claims() -> pd.DataFrame:
 
 
 def _printed(command: str, folder: Path | None) -> str:
-    run = ["sh", "-c", command]
-    return subprocess.run(run, capture_output=True, text=True, check=True, cwd=folder).stdout
+    """What a command prints on a terminal."""
+    ours, theirs = os.openpty()
+    run = subprocess.Popen(
+        ["sh", "-c", command], stdout=theirs, stderr=subprocess.DEVNULL, cwd=folder,
+        env=os.environ | {"COLUMNS": str(WIDTH), "NO_COLOR": "1"},
+    )  # fmt: skip
+    os.close(theirs)
+    printed = b""
+    with suppress(OSError):  # how Linux says that nothing follows
+        while part := os.read(ours, 2**16):
+            printed += part
+    os.close(ours)
+    if run.wait():
+        raise subprocess.CalledProcessError(run.returncode, command)
+    return printed.decode().replace("\r\n", "\n")
+
+
+def _typed(command: str) -> list[str]:
+    """The command after a prompt, on several lines if it is long."""
+    lines = ["$"]
+    for word in WORD.findall(command):
+        if len(lines[-1]) + len(word) > WIDTH - len("  \\"):
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    return lines if len(lines) > 1 else [f"$ {command}"]
 
 
 def _lines(printed: str) -> list[str]:
-    """What was printed, with wide sentences wrapped; rows of tables have wider gaps, or a rule."""
+    """What was printed; wide sentences of a pipe or a file are wrapped, tables are not."""
     lines = [line.rstrip() for line in printed.rstrip().splitlines()]
     return [line if "  " in line or "─" in line else fill(line, WIDTH) for line in lines]
 
