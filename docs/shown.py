@@ -9,6 +9,7 @@ import subprocess
 from collections import Counter
 from contextlib import redirect_stdout, suppress
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from shutil import copy
 from tempfile import TemporaryDirectory
@@ -20,20 +21,25 @@ import cprsim
 from cprsim.pages.markdown import raw_table
 
 WIDTH = 116  # characters of the terminal that commands print on
-WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"])+""")  # of a command: quoted texts are whole
+# of a command: an option with its value, and quoted texts, are whole
+WORD = re.compile(r"""(?:--[\w-]+ (?!-))?(?:'[^']*'|"[^"]*"|[^\s'"])+""")
+ENTRY = re.compile(r' (?=\{)(?=[^"]*"$)')  # of a list in quotes, before which a line may break
 FIGURES, KEPT = Path("docs/figures"), Path("results/reproduction")
 MISSED = ("not reproduced", "not consistent", "open")
 _WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
 _NAMES: dict[str, object] = {}  # of the code that a page has run so far
 
 
-def shown(command: str, until: str = "\0", folder: Path | None = None) -> str:
-    """The command and what it prints before `until`, as a fenced block.
+def shown(command: str, until: str = "\0", folder: Path | None = None, since: str = "") -> str:
+    """The command and what it prints from `since` to before `until`, as a fenced block.
 
     Raises CalledProcessError where the command fails, so that no error message is ever shown as
     its output.
     """
-    return _block("text", [*_typed(command), *_lines(_printed(command, folder).split(until)[0])])
+    printed = _printed(command, folder)
+    if since:
+        printed = f"...{printed[printed.index(since) :]}"
+    return _block("text", [*_typed(command), *_lines(printed.split(until)[0])])
 
 
 def shown_with_figure(
@@ -132,7 +138,8 @@ def _printed(command: str, folder: Path | None) -> str:
 def _typed(command: str) -> list[str]:
     """The command after a prompt, on several lines if it is long."""
     lines = ["$"]
-    for word in WORD.findall(command):
+    words = [ENTRY.split(one) if len(one) > WIDTH else [one] for one in WORD.findall(command)]
+    for word in chain(*words):
         if len(lines[-1]) + len(word) > WIDTH - len("  \\"):
             lines[-1] += " \\"
             lines.append("   ")

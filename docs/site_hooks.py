@@ -31,11 +31,17 @@ AFTER = {
 }
 SCHEMA = ROOT / "scenarios" / "scenario.schema.json"
 OUTSIDE = "repository/"  # where they stand in the site
-MOVED = {"README.md": "README.md", "docs/README.md": "documentation.md"}  # the home page is the first
+MOVED = {
+    "README.md": "README.md",
+    "docs/README.md": "documentation.md",
+}  # the home page is the first
 READ_AS = {place: path for path, place in MOVED.items()}
 DPI, REM_PX = 150, 20  # of figures; a unit of the site on most screens, in pixels of 1 in / 96
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
-COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
+NOT_SHOWN = re.compile(
+    r"^# .*?\n|^\*\*Commands.*?(?=^## )", re.DOTALL | re.MULTILINE
+)  # of commands
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -43,7 +49,7 @@ def on_files(files: Files, config: Any) -> Files:
     typer = [sys.executable, "-m", "typer", "cprsim.cli.app", "utils", "docs", "--name", "cprsim"]
     commands = subprocess.run(typer, capture_output=True, text=True, check=True).stdout
     made = {
-        "cli": f"# Commands\n\n{commands}",
+        "cli": f"# Commands\n\n{NOT_SHOWN.sub('', commands)}",
         "scenario": keys_of_scenario(),
         "systems": table_of_systems(),
         "studies": kept_studies(),
@@ -79,6 +85,8 @@ def _add_linked(page: str, text: str, files: Files, config: Any) -> list[tuple[s
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Links as the site needs them, figures with their width, and nothing of cog."""
     here = page.file.src_uri
+    if here.startswith(("adr/", OUTSIDE)):  # for developers: a search shows the guides first
+        page.meta["search"] = {"boost": 0.2}
     folder = posixpath.dirname(_path(here))
 
     def moved(link: re.Match[str]) -> str:
@@ -106,7 +114,7 @@ def _width(path: Path) -> str:
     if path.suffix != ".png" or not path.is_file():
         return ""
     pixels = int.from_bytes(path.read_bytes()[16:20])
-    return f"{{ style=\"--width: {pixels / DPI * 96 / REM_PX:.1f}rem\" }}"
+    return f'{{ style="--width: {pixels / DPI * 96 / REM_PX:.1f}rem" }}'
 
 
 def table_of_systems() -> str:
