@@ -66,7 +66,6 @@ def test_the_site_cuts_no_output_and_is_searched_from_a_disk(browser: Any, tmp_p
             assert page_beyond == 0, page
             assert width == TELEPHONE or not any(beyond), page
     look(browser, tmp_path / "start.html", SCREEN)
-    browser.find_element("css selector", "[for=__search]").click()
     browser.find_element("css selector", ".md-search__input").send_keys("ETTR")
     WebDriverWait(browser, PATIENCE_S).until(
         lambda _: browser.find_elements("css selector", ".md-search-result__link")

@@ -17,11 +17,13 @@ from cprsim.pages.answer import Answer
 from cprsim.pages.chart import Chart, Panel
 from cprsim.pages.document import (
     Block,
+    Column,
     Document,
     Picture,
     Section,
     Table,
     Words,
+    number_columns,
     row_columns,
     word_columns,
 )
@@ -165,10 +167,13 @@ def _panel_table(panel: Panel) -> Table:
         else [band.label, "all along", significant(band.low), NO_NUMBER]
         for band in panel.bands
     ]
-    headings = "series", panel.x_label or "case", panel.y_label or "value", "95 % interval"
-    return Table(
-        f"{panel.title or panel.y_label}{cut}", row_columns(*headings), [*rows[::step], *bands]
-    )
+    has_names = any(isinstance(x, str) for series in panel.series for x in series.x)
+    columns = [
+        *word_columns("series"),
+        Column(panel.x_label or "case", is_number=not has_names),
+        *number_columns(panel.y_label or "value", "95 % interval"),
+    ]
+    return Table(f"{panel.title or panel.y_label}{cut}", columns, [*rows[::step], *bands])
 
 
 def _point_cells(label: str, x: float | str, *of_y: float) -> list[str]:
