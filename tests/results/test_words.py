@@ -40,7 +40,6 @@ SAID = [
     *((portion, (value,), text) for value, text in (
         (0.1, "0.1000"), (0.0, "0.0000"), (3.2e-5, "3e-05"), (nan, "–"),
     )),
-    # an interval of rounding alone around another value, as of a stack's total
     (suited, (0.0, 0.48809523809523, 0.488095238095231), ("0", "0.49", "0.49")),
     # times in the unit that suits them
     *((hours, (value,), text) for value, text in (
