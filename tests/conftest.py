@@ -41,7 +41,6 @@ def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium without a window."""
     from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 
     programs = [shutil.which("chromium"), shutil.which("chromedriver")]

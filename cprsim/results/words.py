@@ -47,9 +47,7 @@ def suited(value: float, low: float, high: float) -> tuple[str, str, str]:
     ``0.0025``, ``0.0021``, ``0.0029``. Those of `significant`, unless they would not show how wide
     the interval is; then as many as show the half-width with one or two digits.
     """
-    decimals = None
-    if high - low > NARROWEST * max(abs(low), abs(high)):
-        decimals = _decimals_of(value, (high - low) / 2)
+    decimals = _decimals_of(value, (high - low) / 2)
     if decimals is None:
         return significant(value), significant(low), significant(high)
     return _fixed(value, decimals), _fixed(low, decimals), _fixed(high, decimals)

@@ -40,7 +40,6 @@ SAID = [
     *((portion, (value,), text) for value, text in (
         (0.1, "0.1000"), (0.0, "0.0000"), (3.2e-5, "3e-05"), (nan, "–"),
     )),
-    (suited, (0.0, 0.48809523809523, 0.488095238095231), ("0", "0.49", "0.49")),
     # times in the unit that suits them
     *((hours, (value,), text) for value, text in (
         (0, "0 h"), (30 / 3600, "30 s"), (0.094, "5.64 min"), (2.049, "2.05 h"),

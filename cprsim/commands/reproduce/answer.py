@@ -14,7 +14,7 @@ from cprsim.commands.reproduce.study import STUDY_COLUMNS, Listing, Study, Summa
 from cprsim.commands.reproduce.verdicts import Claim, Finding
 from cprsim.job.records import NO_NUMBER
 from cprsim.pages.answer import Answer
-from cprsim.pages.chart import Chart, Panel
+from cprsim.pages.chart import Chart, Panel, Series
 from cprsim.pages.document import (
     Block,
     Column,
@@ -157,7 +157,20 @@ def _chart_blocks(chart: Chart) -> list[Block]:
     return [picture, Words([chart.subtitle]), *map(_panel_table, chart.panels)]
 
 
+def _with_total(series: Sequence[Series]) -> list[Series]:
+    """The series of a panel; a stack's interval, which is of its total, has a row of its own."""
+    parts = [one for one in series if one.kind == "stack"]
+    if not parts or not parts[-1].low:
+        return [*series]
+    last = parts[-1]
+    heights = pd.concat([pd.Series(part.y, part.x) for part in parts]).groupby(level=0).sum()
+    total = replace(last, label="all parts", y=tuple(heights[[*last.x]]))
+    bare = [replace(one, low=(), high=()) if one is last else one for one in series]
+    return [*bare, total]
+
+
 def _panel_table(panel: Panel) -> Table:
+    panel = replace(panel, series=tuple(_with_total(panel.series)))
     rows = [_point_cells(*point) for point in _drawn(panel)]
     step = max(1, ceil(len(rows) / MOST_POINTS_OF_TABLE))
     cut = "" if step == 1 else f"; one of {step} of the {len(rows):,} values"
