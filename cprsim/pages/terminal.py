@@ -62,11 +62,10 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
     for column, *cells in zip(table.columns, *rows, strict=True):
         heading = [column.heading] if width is None else column.heading.split()
         words = [word for text in (column.heading, *cells) for word in text.split()]
+        widest.append(max(map(len, [column.heading, *cells])))
         if column.is_number:
-            widest.append(max(map(len, [*heading, *cells]), default=0))
-            least.append(widest[-1])
+            least.append(max(map(len, [*heading, *cells]), default=0))
         else:
-            widest.append(max(map(len, [column.heading, *cells])))
             least.append(min(max(map(len, words), default=0), LONGEST_UNBROKEN))
     parts, gap = [[*range(n_naming)]], len(GAP)
     for place in range(n_naming, len(table.columns)):
@@ -79,7 +78,8 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
             yield ""
         room = max(0, (width or WIDEST) - sum(least[at] + gap for at in places) + gap)
         widths = {}
-        for at in sorted(places, key=lambda at: widest[at]):  # the narrowest have it first
+        # words have it before headings of numbers, the narrowest first
+        for at in sorted(places, key=lambda at: (table.columns[at].is_number, widest[at])):
             widths[at] = min(widest[at], least[at] + room)
             room -= widths[at] - least[at]
         widths = {at: widths[at] for at in places}
