@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from logging import ERROR, WARNING, getLogger
 from pathlib import Path
 from shutil import get_terminal_size
@@ -17,12 +18,30 @@ import typer
 from annotated_types import Ge, Le
 from typer.core import TyperCommand, TyperGroup
 
-from cprsim.cli.console import echo, echo_json, exit_codes, keeps, status, warn
-from cprsim.commands import NAMES, annotation_of, check_names, first_sentence, function_of
+from cprsim.cli.completing import completer
+from cprsim.cli.console import (
+    echo,
+    echo_json,
+    echo_styled,
+    exit_codes,
+    keeps,
+    status,
+    style_on,
+    warn,
+)
+from cprsim.commands import (
+    NAMES,
+    annotation_of,
+    check_names,
+    first_sentence,
+    function_of,
+    signature_of,
+)
 from cprsim.commands.options import CliOption
 from cprsim.errors import watch
 from cprsim.version import __version__
 
+METAVARS = {bool: None, int: "N", float: "NUMBER", str: "TEXT", Path: "FILE"}
 SIMPLE = (Path, str, float, int)  # of several types, the one that the command line takes
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
 Page = Annotated[
@@ -31,23 +50,29 @@ Page = Annotated[
 ]
 
 
-def docstring_of(function: Callable[..., object]) -> tuple[str, str, dict[str, str]]:
-    """First sentence of a numpydoc docstring, its further text, and the parameters' texts."""
+def docstring_of(function: Callable[..., object]) -> tuple[str, str, str, dict[str, str]]:
+    """First sentence of a numpydoc docstring, further text, example, and parameters' texts."""
     text, _, sections = (inspect.getdoc(function) or "").partition("\n\nParameters\n----------\n")
     summary, _, body = text.partition("\n\n")
     listed = sections.partition("\n\nReturns\n")[0].partition("\n\nRaises\n")[0]
+    example = re.search(r"\nExamples\n-+\n``(cprsim .*)``\n", sections + "\n")
     parameters: dict[str, str] = {}
     for names, description in re.findall(
         r"^(\S.*?) : .*\n((?:    .*\n?|\n)*)", listed + "\n", re.M
     ):
         for name in names.split(", "):
             parameters[name.lstrip("*")] = " ".join(description.split()).replace("``", "'")
-    return summary, body, parameters
+    return summary, body, example[1] if example else "", parameters
 
 
-def command(function: Callable[..., Any]) -> Callable[..., None]:
-    """The function for typer: it takes the values of the command line, and prints the answer."""
-    summary, body, texts = docstring_of(function)
+def command(
+    function: Callable[..., Any], load: Callable[[], Callable[..., Any]] | None = None
+) -> Callable[..., None]:
+    """The function for typer: it takes the values of the command line, and prints the answer.
+
+    `load` gives what is called, where `function` is its signature alone.
+    """
+    summary, body, example, texts = docstring_of(function)
     parameters = list(inspect.signature(function).parameters.values())
     options = [
         _parameter(function, parameter, texts.get(parameter.name, "")) for parameter in parameters
@@ -68,12 +93,12 @@ def command(function: Callable[..., Any]) -> Callable[..., None]:
             for value in arguments.pop(parameter.name)
         ]
         check_names(inspect.signature(function), *positional, **arguments)
-        answer = function(*positional, **arguments)
+        answer = (load() if load else function)(*positional, **arguments)
         _show(answer, as_json=as_json, page=page)
         if answer.exit_code:
             raise typer.Exit(answer.exit_code)
 
-    called.__doc__ = f"{summary}\n\n{body}"
+    called.__doc__ = f"{summary}\n\n{body}" + f"\n\n\b\nExample:\n  {example}" * bool(example)
     vars(called)["__signature__"] = inspect.Signature(options)
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
     return called
@@ -86,11 +111,14 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
     if as_json:
         echo_json(answer.to_json())
         return
-    from cprsim.pages.terminal import MOST_REMARKS, text_of
+    from cprsim.pages.terminal import MOST_REMARKS, Look, text_of
 
-    width = get_terminal_size().columns if sys.stdout.isatty() else None
-    document = answer.document
-    echo(text_of(document, verbose=status.verbose, width=width))
+    document, chosen = answer.document, answer.values.get("recommendation") or {}
+    look = Look(
+        get_terminal_size().columns if sys.stdout.isatty() else None,
+        style_on(sys.stdout), chosen.get("name"), answer.values.get("warnings") or (),
+    )  # fmt: skip
+    echo_styled(text_of(document, verbose=status.verbose, look=look))
     if answer.folder is not None:
         echo(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")
     for file in answer.files:
@@ -108,18 +136,23 @@ def _parameter(
 ) -> inspect.Parameter:
     """A parameter as typer reads it."""
     types, extras = _leaves(annotation_of(function, parameter.name, extras=True))
-    bounds = [extra for extra in extras if not isinstance(extra, CliOption)]
     shell = [CliOption(), *(extra for extra in extras if isinstance(extra, CliOption))][-1]
     kind = _kind(types, many=shell.many or parameter.kind is parameter.VAR_POSITIONAL)
+    low = next((extra.ge for extra in extras if isinstance(extra, Ge)), None)
+    high = next((extra.le for extra in extras if isinstance(extra, Le)), None)
     default = parameter.default if shell.default is None else shell.default
     if shell.many and not isinstance(default, list):
         default = []
-    how: dict[str, Any] = {"help": shell.help or description, "metavar": shell.metavar or None}
+    words = _range_in_words(low, high, whole=float not in types)
+    how: dict[str, Any] = {
+        "help": " ".join(filter(None, [shell.help or description, words and f"({words})"])),
+        "metavar": shell.metavar or _metavar(kind),
+        "autocompletion": completer(shell.complete) if shell.complete else None,
+    }
     if default is None or default == [] or default == "":
         how["show_default"] = False
-    for bound in bounds:
-        how |= {"min": bound.ge} if isinstance(bound, Ge) else {}
-        how |= {"max": bound.le} if isinstance(bound, Le) else {}
+    if words:
+        how["callback"] = _within(low, high, words)
     if parameter.kind is not parameter.KEYWORD_ONLY and not shell.option:
         required = parameter.default is parameter.empty
         declared: Any = typer.Argument(**how | {"show_default": not required})
@@ -130,6 +163,40 @@ def _parameter(
         parameter.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, declared],
         default=inspect.Parameter.empty if default is parameter.empty else default,
     )  # fmt: skip
+
+
+def _range_in_words(low: Any, high: Any, *, whole: bool) -> str:
+    """``whole number from 1 to 1,000``; empty without bounds."""
+    ends = {
+        (False, True): f"at least {low:,}" if low is not None else "",
+        (True, False): f"at most {high:,}" if high is not None else "",
+        (False, False): f"from {low:,} to {high:,}" if None not in (low, high) else "",
+    }.get((low is None, high is None), "")
+    return f"{'whole ' * whole}number {ends}" if ends else ""
+
+
+def _within(low: Any, high: Any, words: str) -> Callable[[Any], Any]:
+    """What refuses a number that is out of range, in the words of the help."""
+
+    def checked(value: Any) -> Any:
+        too_low, too_high = low is not None, high is not None
+        if value is not None and ((too_low and value < low) or (too_high and value > high)):
+            raise typer.BadParameter(f"{value} is no {words}.")
+        return value
+
+    return checked
+
+
+def _metavar(kind: Any) -> str | None:
+    """The placeholder of a value: the choices, or what it is; None for a switch."""
+    types = [one for one in _leaves(kind)[0] if one is not NoneType]
+    if get_origin(types[0]) is list:
+        types = [*get_args(types[0])]
+    if get_origin(types[0]) is Literal:
+        return "|".join(map(str, get_args(types[0])))
+    if isinstance(types[0], type) and issubclass(types[0], StrEnum):
+        return "|".join(types[0])
+    return METAVARS[types[0]]
 
 
 def _leaves(annotation: Any) -> tuple[list[Any], list[Any]]:
@@ -179,10 +246,11 @@ class Guarded(TyperGroup):
         return [*super().list_commands(ctx), *NAMES]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name, imported now."""
+        """The command of a name, which is imported when it is called."""
         if cmd_name in NAMES and cmd_name not in self.commands:
             made = typer.Typer(rich_markup_mode=None, add_completion=False)
-            made.command(cmd_name)(command(function_of(cmd_name)))
+            load = partial(function_of, cmd_name)
+            made.command(cmd_name)(command(signature_of(cmd_name), load))
             self.commands[cmd_name] = typer.main.get_command(made)
         return super().get_command(ctx, cmd_name)
 

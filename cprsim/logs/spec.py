@@ -108,8 +108,8 @@ class LogSpec:
         try:
             ZoneInfo(self.tz or "UTC")
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            message = f"--tz: there is no time zone '{one_line(str(self.tz))}'"
-            raise ParameterError(f"{message}; one is Europe/Berlin, or UTC") from None
+            message = f"there is no time zone '{one_line(str(self.tz))}'; one is Europe/Berlin"
+            raise ParameterError(f"{message}, or UTC", option="--tz") from None
 
     @property
     def names(self) -> dict[str, str]:
@@ -117,7 +117,8 @@ class LogSpec:
         columns = self.columns or {}
         if not isinstance(columns, Mapping):
             if wrong := [pair for pair in columns if "=" not in pair]:
-                raise ParameterError(f"--column: {wrong[0]!r} is no pair such as start=begin")
+                message = f"{wrong[0]!r} is no pair such as start=begin"
+                raise ParameterError(message, option="--column")
             columns = dict(pair.split("=", 1) for pair in columns)
         return dict(columns)
 
@@ -137,7 +138,7 @@ class LogSpec:
         first, sign, last = (self.period or "..").partition("..")
         if not sign:
             right = "is no FROM..TO such as 2024-01-01..2025-01-01"
-            raise ParameterError(f"--period: {self.period!r} {right}")
+            raise ParameterError(f"{self.period!r} {right}", option="--period")
         return first.strip() or None, last.strip() or None
 
     @property
@@ -159,7 +160,7 @@ class LogSpec:
         path = Path(str(self.nodes))
         if not path.is_file():
             neither = f"is neither a whole number nor a file, nor {DATES!r}"
-            raise ParameterError(f"--nodes: {one_line(str(path))!r} {neither}")
+            raise ParameterError(f"{one_line(str(path))!r} {neither}", option="--nodes")
         return path
 
     def hours(self, option: str) -> float | None:
@@ -172,7 +173,7 @@ class LogSpec:
             if not 0 <= hours < inf:
                 raise ParameterError("is no time from 0 on")
         except ParameterError as error:
-            raise ParameterError(f"--{option}: {text!r} {error}") from None
+            raise ParameterError(f"{text!r} {error}", option=f"--{option}") from None
         return hours
 
     @property

@@ -128,11 +128,11 @@ def entries_of(recovery: Sequence[str]) -> list[Plain]:
             try:
                 entries.append(read_yaml(text, "--recovery")[0])
             except ScenarioError as error:
-                raise ParameterError(f"--recovery: {error.problems[0].message}") from None
+                raise ParameterError(error.problems[0].message, "--recovery") from None
         else:
             entries += [name.strip() for name in text.split(",") if name.strip()]
     if not entries:
-        raise ParameterError("--recovery: name at least one system, such as full")
+        raise ParameterError("name at least one system, such as full", option="--recovery")
     return entries
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,7 +14,15 @@ from cprsim.commands.init import first
 from cprsim.commands.init.answer import answer_of_first, answer_of_list, answer_of_written
 from cprsim.commands.init.first import for_nodes, rate_of
 from cprsim.commands.options import CliOption, FileName
-from cprsim.errors import CprsimError, ParameterError, choices, one_line
+from cprsim.errors import (
+    CprsimError,
+    InputError,
+    ParameterError,
+    Place,
+    Problem,
+    choices,
+    one_line,
+)
 from cprsim.files import (
     NAMES_SCHEMA,
     put_schema_beside,
@@ -95,7 +104,7 @@ def init(
         return answer_of_list(shipped)
     if copy is not None and copy not in shipped:
         raise ParameterError(
-            f"--from: {one_line(copy)!r} is no shipped one: {choices(copy, shipped)}"
+            f"{one_line(copy)!r} is no shipped one: {choices(copy, shipped)}", option="--from"
         )
     path = Path(file or ("scenario.yaml" if copy is None else f"{copy}.yaml"))
     if not force:
@@ -140,7 +149,10 @@ def _failing(text: str, n_nodes: int) -> tuple[dict[str, Any], Sequence[str]]:
     except CprsimError as error:
         fit_it = f"cprsim fit {shlex.quote(text)} --save failures.yaml"
         how = f"; '{fit_it}' has more options: name failures.yaml here" if is_log else ""
-        raise ParameterError(f"--failures: {error}{how}") from None
+        problem = Problem(Place("", option="--failures"), "", str(error))
+        if isinstance(error, InputError):
+            problem = error.problems[0]
+        raise InputError([replace(problem, message=f"{problem.message}{how}")]) from None
     comment = f"# from {one_line(path.name)}: numbers and intervals are the fit's"
     return {"fitted": f"{comment}\n{section}"}, notes
 

@@ -113,7 +113,7 @@ def measure(
     design, kinds = design_of(strategies), tuple(map(Metric, metrics))
     path = CURVE_FOLDER / f"{loaded.scenario.name}.json" if file is None else Path(file)
     if path.suffix.lower() != ".json":
-        raise ParameterError(f"--out: {path}: the file of a curve ends in .json")
+        raise ParameterError(f"{path}: the file of a curve ends in .json", option="--out")
     require_writable(path.parent)
     share = f"{100 * precision:.12g} %" if isinstance(precision, float) else precision
     request = MeasureRequest(
@@ -141,9 +141,9 @@ def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
     try:
         value = parse(text)
     except ParameterError as error:
-        raise ParameterError(f"{option}: {text!r} {error}") from None
+        raise ParameterError(f"{text!r} {error}", option) from None
     if not value > 0:
-        raise ParameterError(f"{option}: must be positive, not {text!r}")
+        raise ParameterError(f"must be positive, not {text!r}", option)
     return value
 
 

@@ -71,9 +71,10 @@ def reproduce(
         if unknown not in STUDIES:
             raise ParameterError(f"{unknown!r} is no result: {choices(unknown, STUDIES)}")
     if keep and (effort != "full" or clicks):
-        raise ParameterError("--keep keeps full runs on generated clicks: no --effort, no --clicks")
+        message = "full runs on generated clicks are kept: no `effort`, no `clicks`"
+        raise ParameterError(message, option="--keep")
     if clicks is not None and not Path(clicks).is_file():
-        raise ParameterError(f"--clicks: {clicks} is no file")
+        raise ParameterError(f"{clicks} is no file", option="--clicks")
     if listed:
         return answer_of_list(STUDIES.values())
     out, log = Path(folder), None if clicks is None else Path(clicks)

@@ -82,8 +82,9 @@ def numbers_of(trainers: str | Sequence[int]) -> list[int]:
         n_trainers = []
     if not n_trainers or n_trainers[0] < 1 or n_trainers[-1] > MOST_TRAINERS:
         raise ParameterError(
-            f"--trainers: {one_line(str(trainers))!r} should be numbers from 1 to {MOST_TRAINERS} "
-            "such as 1,5,20"
+            f"{one_line(str(trainers))!r} should be numbers from 1 to {MOST_TRAINERS} "
+            "such as 1,5,20",
+            option="--trainers",
         )
     return n_trainers
 

@@ -112,7 +112,8 @@ def systems(
     'gemini'
     """
     if scenario is None and (overrides or only):
-        raise ParameterError("--set and --only are about a job: name a scenario")
+        option = "--set" if overrides else "--only"
+        raise ParameterError("is about a job: name a scenario", option)
     source = None if scenario is None else source_of(scenario, overrides)
     if source is None or listed or explain is not None:
         job = made_up_job() if source is None else scenario_job(source.read())
