@@ -147,7 +147,7 @@ def _parameter(
     how: dict[str, Any] = {
         "help": " ".join(filter(None, [shell.help or description, words and f"({words})"])),
         "metavar": shell.metavar or _metavar(kind),
-        "autocompletion": completer(shell.complete) if shell.complete else None,
+        "autocompletion": completer(shell.complete, shell.metavar) if shell.metavar else None,
     }
     if default is None or default == [] or default == "":
         how["show_default"] = False

@@ -25,9 +25,11 @@ TIME_UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
 COLUMNS_FOR_END = ("duration", "state")  # columns that stand for the end
 
 
-def _option(words: str, metavar: str = "", option: str = "", *, many: bool = False) -> Any:
+def _option(
+    words: str, metavar: str = "", option: str = "", *, many: bool = False, complete: str = ""
+) -> Any:
     """Return a field with the help of its option, and its name on the command line."""
-    shell = {"metavar": metavar, "option": option, "many": many}
+    shell = {"metavar": metavar, "option": option, "many": many, "complete": complete}
     return field(default=None, metadata={"help": words, "shell": shell})
 
 
@@ -39,7 +41,9 @@ class LogSpec:
     scenario's section ``failures: {kind: trace}``.
     """
 
-    format: str | None = _option("Format of the log; default: guessed, and shown.", "NAME")
+    format: str | None = _option(
+        "Format of the log; default: guessed, and shown.", "NAME", complete="format"
+    )
     nodes: int | str | Path | None = _option(
         "Nodes observed, with those that never failed: their number; a table with node and any "
         "of installed, entry, exit; dates: the log has these columns, or its own dates.",

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 @command
 def backtest(
     *logs: Logs,
-    recovery: Annotated[str | Sequence[str], CliOption("--recovery", "ENTRY", many=True)],
+    recovery: Annotated[
+        str | Sequence[str], CliOption("--recovery", "ENTRY", many=True, complete="system")
+    ],
     nodes: StateNodes = 8,
     overrides: Overrides = (),
     draws: Annotated[int, Ge(2), Le(400)] = 200,
@@ -80,6 +82,8 @@ def backtest(
 
     Examples
     --------
+    ``cprsim backtest attempts.csv --recovery full --saves-every '30 min'``
+
     >>> _ = Path("attempts.csv").write_text(
     ...     "job,start,end,last_step,last_saved_step,step_seconds,node\n"
     ...     "clicks,2026-03-02T08:00Z,2026-03-02T14:10Z,2180,2000,10,n3\n"

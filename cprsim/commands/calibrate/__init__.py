@@ -72,6 +72,10 @@ def calibrate(
         A log can't be read: file, line, value.
     ParameterError
         Too few failures to make a scenario of.
+
+    Examples
+    --------
+    ``cprsim calibrate attempts.csv --save mine.yaml``
     """
     if save is not None:
         require_new(Path(save))

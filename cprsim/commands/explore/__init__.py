@@ -50,6 +50,10 @@ def explore(
     ------
     CprsimError
         The scenario is wrong, the port is in use, or Tornado is not installed.
+
+    Examples
+    --------
+    ``cprsim explore quickstart --set failures.mtbf='20 h'``
     """
     try:
         from cprsim.commands.explore.server import serve

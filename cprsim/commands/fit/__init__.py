@@ -89,6 +89,8 @@ def fit(
 
     Examples
     --------
+    ``cprsim fit failures.csv --period 2026-01-01..2026-01-21``
+
     >>> days = [f"2026-01-{day:02d}" for day in range(1, 21)]
     >>> rows = [f"n{n % 4},{day}T08:00Z,{day}T09:00Z" for n, day in enumerate(days)]
     >>> _ = Path("failures.csv").write_text("\n".join(["node,start,end", *rows]))

@@ -106,6 +106,8 @@ def fleet(
 
     Examples
     --------
+    ``cprsim fleet planning --over spares=0,2 --histories 2``
+
     >>> planned = cprsim.fleet("planning", {"spares": [0, 2]}, histories=2)
     >>> planned.values["best"]
     'cpr at spares 0'

@@ -44,12 +44,14 @@ def init(
     *,
     kind: Literal["recommender", "llm"] | None = None,
     nodes: Annotated[int | str | None, CliOption(metavar="N|TRAINERS+SERVERS")] = None,
-    failures: Annotated[str, CliOption(metavar="MTBF|FILE|RATE|unknown")] = "unknown",
+    failures: Annotated[
+        str, CliOption(metavar="MTBF|FILE|RATE|unknown", complete="rate")
+    ] = "unknown",
     saves: Annotated[str, CliOption(metavar="INTERVAL,COST|unknown")] = "unknown",
     state: Annotated[str | None, CliOption(metavar="SIZE")] = None,
     storage: Annotated[str | None, CliOption(metavar="BANDWIDTH")] = None,
     length: Annotated[str | None, CliOption(metavar="TIME")] = None,
-    copy: Annotated[str | None, CliOption("--from", "NAME")] = None,
+    copy: Annotated[str | None, CliOption("--from", "NAME", complete="shipped")] = None,
     listed: Annotated[bool, CliOption("--list")] = False,
     force: bool = False,
 ) -> Answer:
@@ -95,6 +97,8 @@ def init(
 
     Examples
     --------
+    ``cprsim init job.yaml --kind llm --nodes 64 --failures '28 h'``
+
     >>> _ = cprsim.init("job.yaml", kind="llm", nodes=64, failures="28 h", state="2 TB")
     >>> cprsim.validate("job.yaml").values["valid"]
     True

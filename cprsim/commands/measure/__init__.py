@@ -59,7 +59,9 @@ def measure(
     seeds: Annotated[int | None, Ge(3), Le(10_000), CliOption(metavar="N")] = None,
     precision: Annotated[str | float, CliOption(metavar="SHARE")] = "20 %",
     budget: Annotated[str, CliOption(metavar="TIME")] = "10 min",
-    strategies: Annotated[Sequence[str], CliOption("--strategy", "NAME", many=True)] = (),
+    strategies: Annotated[
+        Sequence[str], CliOption("--strategy", "NAME", many=True, complete="response")
+    ] = (),
     metrics: Annotated[Sequence[str], CliOption("--metric", "NAME", many=True)] = (),
     workers: Workers = None,
     dask: Dask = None,
@@ -107,6 +109,10 @@ def measure(
     ------
     CprsimError
         The scenario or its trainer is wrong, or the time was too short.
+
+    Examples
+    --------
+    ``cprsim measure criteo-kaggle --budget '30 min' --out curve.json``
     """
     loaded = source_of(scenario, overrides).read()
 

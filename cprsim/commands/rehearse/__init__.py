@@ -35,7 +35,9 @@ def rehearse(
     overrides: Overrides = (),
     *,
     repeat: Annotated[int, Ge(1), Le(1000), CliOption(metavar="N")] = 1,
-    strategies: Annotated[str | Sequence[str], CliOption(metavar="NAME,...")] = "",
+    strategies: Annotated[
+        str | Sequence[str], CliOption(metavar="NAME,...", complete="entry")
+    ] = "",
     smoke: bool = False,
     folder: ResultsFolder = None,
 ) -> Answer:
@@ -73,6 +75,10 @@ def rehearse(
         The scenario can't be rehearsed; the message says how to change it.
     WorkerError
         The machine is too busy for any run, or a process failed otherwise than as ordered.
+
+    Examples
+    --------
+    ``cprsim rehearse rehearsal --smoke``
     """
     source = source_of(scenario, overrides)
     loaded = source.read()

@@ -62,6 +62,8 @@ def report(
 
     Examples
     --------
+    ``cprsim report results/quickstart-* --out page.html``
+
     >>> result = cprsim.run("quickstart", replications=100, folder="results")
     >>> _ = cprsim.report(result, out="page.html", title="First job")
     """

@@ -22,7 +22,7 @@ KEPT = Path("results/reproduction")
 
 @command
 def reproduce(
-    *names: Annotated[str, CliOption(metavar="NAME", default=[])],
+    *names: Annotated[str, CliOption(metavar="NAME", complete="study", default=[])],
     listed: Annotated[bool, CliOption("--list")] = False,
     effort: Literal["quick", "full", "large"] = "full",
     clicks: FileName = None,
@@ -64,6 +64,8 @@ def reproduce(
 
     Examples
     --------
+    ``cprsim reproduce fig-overheads --effort quick``
+
     >>> "fig-overheads" in cprsim.reproduce(listed=True).frames["studies"]["name"].tolist()
     True
     """

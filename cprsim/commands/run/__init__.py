@@ -83,6 +83,8 @@ def run(
 
     Examples
     --------
+    ``cprsim run quickstart --set failures.mtbf='20 h'``
+
     >>> answer = cprsim.run("quickstart", {"failures.mtbf": "20 h"}, replications=200)
     >>> costs = answer.frames["strategies"].set_index("strategy")
     >>> costs["overhead_fraction"].round(3).to_dict()

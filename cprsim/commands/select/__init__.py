@@ -45,7 +45,7 @@ def select(
     ] = (),
     confidence: float | None = None,
     risk: Annotated[float | str | None, CliOption(metavar="mean|SHARE")] = None,
-    curve: Annotated[Any, CliOption(metavar="FILE|NAME")] = None,
+    curve: Annotated[Any, CliOption(metavar="FILE|NAME", complete="curve")] = None,
     seed: Seed = None,
     replications: int | None = None,
     folder: ResultsFolder = None,
@@ -96,6 +96,8 @@ def select(
 
     Examples
     --------
+    ``cprsim select criteo-kaggle --max-auc-loss 0.02%``
+
     >>> answer = cprsim.select("criteo-kaggle", max_auc_loss=0.0002, replications=200)
     >>> answer.values["recommendation"]["name"]
     'cpr-ssu'

@@ -91,6 +91,8 @@ def sweep(
 
     Examples
     --------
+    ``cprsim sweep quickstart --over failures.mtbf=4h:16h:log3``
+
     >>> swept = cprsim.sweep("quickstart", {"failures.mtbf": ["4 h", "16 h"]}, replications=100)
     >>> points = swept.frames["points"].query("strategy == 'full'")
     >>> points[["failures.mtbf_h", "overhead_fraction"]].round(2).values.tolist()

@@ -26,7 +26,9 @@ def sync(
     overrides: Overrides = (),
     *,
     trainers: Annotated[str | Sequence[int], CliOption(metavar="N,N,...")] = "1,5,10,15,20,30,40",
-    beside: Annotated[Sequence[str], CliOption(metavar="ALGORITHM[:EVERY]", many=True)] = (),
+    beside: Annotated[
+        Sequence[str], CliOption(metavar="ALGORITHM[:EVERY]", many=True, complete="algorithm")
+    ] = (),
 ) -> Answer:
     """Simulate the synchronisation of trainers.
 
@@ -55,6 +57,8 @@ def sync(
 
     Examples
     --------
+    ``cprsim sync shadowsync --trainers 1,5``
+
     >>> points = cprsim.sync("shadowsync", trainers=[1, 5]).frames["points"]
     >>> points["n_trainers"].unique().tolist()
     [1, 5]

@@ -57,9 +57,9 @@ def systems(
     scenario: ScenarioLike | None = None,
     overrides: Overrides = (),
     *,
-    explain: Annotated[str | None, CliOption(metavar="NAME")] = None,
+    explain: Annotated[str | None, CliOption(metavar="NAME", complete="system")] = None,
     listed: Annotated[bool, CliOption("--list")] = False,
-    only: Annotated[Sequence[str], CliOption(metavar="NAME", many=True)] = (),
+    only: Annotated[Sequence[str], CliOption(metavar="NAME", many=True, complete="system")] = (),
     available: bool = False,
     fixed: bool = False,
     seed: Seed = None,
@@ -107,6 +107,8 @@ def systems(
 
     Examples
     --------
+    ``cprsim systems llm --only full --only gemini``
+
     >>> answer = cprsim.systems("llm", only=["full", "gemini"], replications=100)
     >>> answer.values["best"]
     'gemini'

@@ -56,6 +56,10 @@ def train(
     ------
     CprsimError
         The scenario, its click log or its trainer is wrong.
+
+    Examples
+    --------
+    ``cprsim train criteo-kaggle --replay 1``
     """
     loaded = source_of(scenario, overrides).read()
 

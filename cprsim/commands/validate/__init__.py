@@ -55,6 +55,8 @@ def validate(
 
     Examples
     --------
+    ``cprsim validate quickstart --set job.useful='30 h'``
+
     >>> answer = cprsim.validate("quickstart", {"job.useful": "-1 h"})
     >>> answer.frames["problems"]["key"].tolist()
     ['job.useful']
