@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
-from enum import StrEnum
+from enum import EnumType, StrEnum
 from functools import partial
 from logging import ERROR, WARNING, getLogger
 from pathlib import Path
@@ -50,19 +50,18 @@ Page = Annotated[
 ]
 
 
-def docstring_of(function: Callable[..., object]) -> tuple[str, str, str, dict[str, str]]:
-    """First sentence of a numpydoc docstring, further text, example, and parameters' texts."""
+def docstring_of(function: Callable[..., object]) -> tuple[str, str, dict[str, str]]:
+    """First sentence of a numpydoc docstring, its further text, and the parameters' texts."""
     text, _, sections = (inspect.getdoc(function) or "").partition("\n\nParameters\n----------\n")
     summary, _, body = text.partition("\n\n")
     listed = sections.partition("\n\nReturns\n")[0].partition("\n\nRaises\n")[0]
-    example = re.search(r"\nExamples\n-+\n``(cprsim .*)``\n", sections + "\n")
     parameters: dict[str, str] = {}
     for names, description in re.findall(
         r"^(\S.*?) : .*\n((?:    .*\n?|\n)*)", listed + "\n", re.M
     ):
         for name in names.split(", "):
             parameters[name.lstrip("*")] = " ".join(description.split()).replace("``", "'")
-    return summary, body, example[1] if example else "", parameters
+    return summary, body, parameters
 
 
 def command(
@@ -72,7 +71,7 @@ def command(
 
     `load` gives what is called, where `function` is its signature alone.
     """
-    summary, body, example, texts = docstring_of(function)
+    summary, body, texts = docstring_of(function)
     parameters = list(inspect.signature(function).parameters.values())
     options = [
         _parameter(function, parameter, texts.get(parameter.name, "")) for parameter in parameters
@@ -98,7 +97,7 @@ def command(
         if answer.exit_code:
             raise typer.Exit(answer.exit_code)
 
-    called.__doc__ = f"{summary}\n\n{body}" + f"\n\n\b\nExample:\n  {example}" * bool(example)
+    called.__doc__ = f"{summary}\n\n{body}\n\n\b\nExample:\n  {vars(function)['example']}"
     vars(called)["__signature__"] = inspect.Signature(options)
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
     return called
@@ -138,21 +137,25 @@ def _parameter(
     types, extras = _leaves(annotation_of(function, parameter.name, extras=True))
     shell = [CliOption(), *(extra for extra in extras if isinstance(extra, CliOption))][-1]
     kind = _kind(types, many=shell.many or parameter.kind is parameter.VAR_POSITIONAL)
-    low = next((extra.ge for extra in extras if isinstance(extra, Ge)), None)
-    high = next((extra.le for extra in extras if isinstance(extra, Le)), None)
+    bounds = [extra for extra in extras if isinstance(extra, Ge | Le)]
     default = parameter.default if shell.default is None else shell.default
     if shell.many and not isinstance(default, list):
         default = []
-    words = _range_in_words(low, high, whole=float not in types)
+    ends = [
+        f"at least {bound.ge:,}" if isinstance(bound, Ge) else f"at most {bound.le:,}"
+        for bound in bounds
+    ]
+    words = f"a {'' if float in types else 'whole '}number, {' and '.join(ends)}"
+    description = shell.help or description
     how: dict[str, Any] = {
-        "help": " ".join(filter(None, [shell.help or description, words and f"({words})"])),
+        "help": f"{description} ({words})" if ends else description,
         "metavar": shell.metavar or _metavar(kind),
         "autocompletion": completer(shell.complete, shell.metavar) if shell.metavar else None,
     }
     if default is None or default == [] or default == "":
         how["show_default"] = False
-    if words:
-        how["callback"] = _within(low, high, words)
+    if ends:
+        how["callback"] = _within(bounds, words)
     if parameter.kind is not parameter.KEYWORD_ONLY and not shell.option:
         required = parameter.default is parameter.empty
         declared: Any = typer.Argument(**how | {"show_default": not required})
@@ -165,38 +168,26 @@ def _parameter(
     )  # fmt: skip
 
 
-def _range_in_words(low: Any, high: Any, *, whole: bool) -> str:
-    """``whole number from 1 to 1,000``; empty without bounds."""
-    ends = {
-        (False, True): f"at least {low:,}" if low is not None else "",
-        (True, False): f"at most {high:,}" if high is not None else "",
-        (False, False): f"from {low:,} to {high:,}" if None not in (low, high) else "",
-    }.get((low is None, high is None), "")
-    return f"{'whole ' * whole}number {ends}" if ends else ""
-
-
-def _within(low: Any, high: Any, words: str) -> Callable[[Any], Any]:
-    """What refuses a number that is out of range, in the words of the help."""
+def _within(bounds: Sequence[Any], words: str) -> Callable[[Any], Any]:
+    """What refuses a number out of bounds in the words of the help."""
 
     def checked(value: Any) -> Any:
-        too_low, too_high = low is not None, high is not None
-        if value is not None and ((too_low and value < low) or (too_high and value > high)):
-            raise typer.BadParameter(f"{value} is no {words}.")
+        if value is not None and not all(
+            value >= bound.ge if isinstance(bound, Ge) else value <= bound.le for bound in bounds
+        ):
+            raise typer.BadParameter(f"{value} is not {words}.")
         return value
 
     return checked
 
 
 def _metavar(kind: Any) -> str | None:
-    """The placeholder of a value: the choices, or what it is; None for a switch."""
-    types = [one for one in _leaves(kind)[0] if one is not NoneType]
-    if get_origin(types[0]) is list:
-        types = [*get_args(types[0])]
-    if get_origin(types[0]) is Literal:
-        return "|".join(map(str, get_args(types[0])))
-    if isinstance(types[0], type) and issubclass(types[0], StrEnum):
-        return "|".join(types[0])
-    return METAVARS[types[0]]
+    """The placeholder of a value: its choices, or what it is; None for a switch."""
+    (one,) = (kind for kind in _leaves(kind)[0] if kind is not NoneType)
+    if get_origin(one) is list:
+        (one,) = get_args(one)
+    choices = one if isinstance(one, EnumType) else get_args(one)
+    return "|".join(choices) or METAVARS[one]
 
 
 def _leaves(annotation: Any) -> tuple[list[Any], list[Any]]:

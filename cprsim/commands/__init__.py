@@ -135,9 +135,9 @@ def signature_of(name: str) -> Callable[..., object]:
     needed: set[str] = set()
     for node in reversed(_source_of(name).body):
         if _defines(node, name):
-            assert isinstance(node, ast.FunctionDef)
             node.body, node.returns = node.body[:1], None
-            node.decorator_list = [one for one in node.decorator_list if isinstance(one, ast.Call)]
+            registered, *node.decorator_list = node.decorator_list
+            example = ast.literal_eval(registered.args[0])
         elif isinstance(node, ast.ImportFrom):
             always = node.module == "__future__"
             node.names = [one for one in node.names if always or (one.asname or one.name) in needed]
@@ -149,6 +149,7 @@ def signature_of(name: str) -> Callable[..., object]:
         needed |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
     module: dict[str, Any] = {"__name__": f"{__name__}.{name}"}
     exec(compile(ast.Module(kept, []), name, "exec"), module)
+    vars(module[name])["example"] = example
     return module[name]  # type: ignore[no-any-return]
 
 
@@ -160,10 +161,15 @@ def _defines(node: ast.stmt, name: str) -> bool:
     return isinstance(node, ast.FunctionDef) and node.name == name
 
 
-def command(function: Callable[P, R]) -> Callable[P, R]:
-    """`public`, and a command of its name."""
-    COMMANDS[function.__name__.replace("_", "-")] = function
-    return public(function)
+def command(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`public`, and a command of its name, with an example of a call for its help."""
+
+    def registered(function: Callable[P, R]) -> Callable[P, R]:
+        vars(function)["example"] = example
+        COMMANDS[function.__name__.replace("_", "-")] = function
+        return public(function)
+
+    return registered
 
 
 def _refusal(error: ValidationError, function: Callable[..., object]) -> str:

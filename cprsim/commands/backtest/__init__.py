@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim backtest attempts.csv --recovery full --saves-every '30 min'")
 def backtest(
     *logs: Logs,
     recovery: Annotated[
@@ -82,8 +82,6 @@ def backtest(
 
     Examples
     --------
-    ``cprsim backtest attempts.csv --recovery full --saves-every '30 min'``
-
     >>> _ = Path("attempts.csv").write_text(
     ...     "job,start,end,last_step,last_saved_step,step_seconds,node\n"
     ...     "clicks,2026-03-02T08:00Z,2026-03-02T14:10Z,2180,2000,10,n3\n"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim calibrate attempts.csv --save mine.yaml")
 def calibrate(
     *logs: Logs,
     nodes: StateNodes = 8,
@@ -72,10 +72,6 @@ def calibrate(
         A log can't be read: file, line, value.
     ParameterError
         Too few failures to make a scenario of.
-
-    Examples
-    --------
-    ``cprsim calibrate attempts.csv --save mine.yaml``
     """
     if save is not None:
         require_new(Path(save))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim explore quickstart --set failures.mtbf='20 h'")
 def explore(
     scenario: ScenarioLike,
     overrides: Overrides = (),
@@ -50,10 +50,6 @@ def explore(
     ------
     CprsimError
         The scenario is wrong, the port is in use, or Tornado is not installed.
-
-    Examples
-    --------
-    ``cprsim explore quickstart --set failures.mtbf='20 h'``
     """
     try:
         from cprsim.commands.explore.server import serve

@@ -31,7 +31,7 @@ COSTS_FORMAT = "costs"  # of --format
 N_BOOTSTRAP = 199  # samples by default
 
 
-@command
+@command("cprsim fit failures.csv --period 2026-01-01..2026-01-21")
 @with_fields_of(
     LogSpec,
     format=f"{', '.join(names())}; costs: saves and loads. Default: guessed, and shown.",
@@ -89,8 +89,6 @@ def fit(
 
     Examples
     --------
-    ``cprsim fit failures.csv --period 2026-01-01..2026-01-21``
-
     >>> days = [f"2026-01-{day:02d}" for day in range(1, 21)]
     >>> rows = [f"n{n % 4},{day}T08:00Z,{day}T09:00Z" for n, day in enumerate(days)]
     >>> _ = Path("failures.csv").write_text("\n".join(["node,start,end", *rows]))

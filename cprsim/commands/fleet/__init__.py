@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 SHORT_KEYS = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.storage"}
 
 
-@command
+@command("cprsim fleet planning --over spares=0,2 --histories 2")
 def fleet(
     scenario: ScenarioLike,
     over: Over = (),
@@ -106,8 +106,6 @@ def fleet(
 
     Examples
     --------
-    ``cprsim fleet planning --over spares=0,2 --histories 2``
-
     >>> planned = cprsim.fleet("planning", {"spares": [0, 2]}, histories=2)
     >>> planned.values["best"]
     'cpr at spares 0'

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim init job.yaml --kind llm --nodes 64 --failures '28 h'")
 def init(
     file: FileName = None,
     *,
@@ -97,8 +97,6 @@ def init(
 
     Examples
     --------
-    ``cprsim init job.yaml --kind llm --nodes 64 --failures '28 h'``
-
     >>> _ = cprsim.init("job.yaml", kind="llm", nodes=64, failures="28 h", state="2 TB")
     >>> cprsim.validate("job.yaml").values["valid"]
     True

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim ledger attempts.csv")
 def ledger(
     *logs: Logs,
     time_unit: TimeUnit | None = None,
@@ -60,8 +60,6 @@ def ledger(
 
     Examples
     --------
-    ``cprsim ledger attempts.csv``
-
     >>> _ = Path("attempts.csv").write_text(
     ...     "job,start,end,last_step,last_saved_step,step_seconds,node\n"
     ...     "clicks,2026-03-02T08:00Z,2026-03-02T14:10Z,2180,2000,10,n3\n"

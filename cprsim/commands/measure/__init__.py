@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 CURVE_FOLDER = Path("results") / "curves"
 
 
-@command
+@command("cprsim measure criteo-kaggle --budget '30 min' --out curve.json")
 def measure(
     scenario: ScenarioLike,
     overrides: Overrides = (),
@@ -60,7 +60,7 @@ def measure(
     precision: Annotated[str | float, CliOption(metavar="SHARE")] = "20 %",
     budget: Annotated[str, CliOption(metavar="TIME")] = "10 min",
     strategies: Annotated[
-        Sequence[str], CliOption("--strategy", "NAME", many=True, complete="response")
+        Sequence[str], CliOption("--strategy", "NAME", many=True, complete="tracker")
     ] = (),
     metrics: Annotated[Sequence[str], CliOption("--metric", "NAME", many=True)] = (),
     workers: Workers = None,
@@ -109,10 +109,6 @@ def measure(
     ------
     CprsimError
         The scenario or its trainer is wrong, or the time was too short.
-
-    Examples
-    --------
-    ``cprsim measure criteo-kaggle --budget '30 min' --out curve.json``
     """
     loaded = source_of(scenario, overrides).read()
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim rehearse rehearsal --smoke")
 def rehearse(
     scenario: ScenarioLike,
     overrides: Overrides = (),
@@ -75,10 +75,6 @@ def rehearse(
         The scenario can't be rehearsed; the message says how to change it.
     WorkerError
         The machine is too busy for any run, or a process failed otherwise than as ordered.
-
-    Examples
-    --------
-    ``cprsim rehearse rehearsal --smoke``
     """
     source = source_of(scenario, overrides)
     loaded = source.read()

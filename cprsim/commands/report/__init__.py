@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim report results/quickstart-* --out page.html")
 def report(
     *results: Annotated[Any, CliOption(metavar="RESULT")],
     out: Annotated[str | Path | None, CliOption(metavar="FILE", default="report.html")] = None,
@@ -62,8 +62,6 @@ def report(
 
     Examples
     --------
-    ``cprsim report results/quickstart-* --out page.html``
-
     >>> result = cprsim.run("quickstart", replications=100, folder="results")
     >>> _ = cprsim.report(result, out="page.html", title="First job")
     """

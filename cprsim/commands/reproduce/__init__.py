@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KEPT = Path("results/reproduction")
 
 
-@command
+@command("cprsim reproduce fig-overheads --effort quick")
 def reproduce(
     *names: Annotated[str, CliOption(metavar="NAME", complete="study", default=[])],
     listed: Annotated[bool, CliOption("--list")] = False,
@@ -64,8 +64,6 @@ def reproduce(
 
     Examples
     --------
-    ``cprsim reproduce fig-overheads --effort quick``
-
     >>> "fig-overheads" in cprsim.reproduce(listed=True).frames["studies"]["name"].tolist()
     True
     """

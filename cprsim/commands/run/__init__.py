@@ -39,7 +39,7 @@ TOO_MUCH = 4  # the exit code
 MOST_REPLAYED = 10**9  # no simulation has as many replications
 
 
-@command
+@command("cprsim run quickstart --set failures.mtbf='20 h'")
 def run(
     scenario: ScenarioLike,
     overrides: Overrides = (),
@@ -83,8 +83,6 @@ def run(
 
     Examples
     --------
-    ``cprsim run quickstart --set failures.mtbf='20 h'``
-
     >>> answer = cprsim.run("quickstart", {"failures.mtbf": "20 h"}, replications=200)
     >>> costs = answer.frames["strategies"].set_index("strategy")
     >>> costs["overhead_fraction"].round(3).to_dict()

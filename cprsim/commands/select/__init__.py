@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Number = Annotated[float | str | None, CliOption(metavar="NUMBER|PERCENT")]
 
 
-@command
+@command("cprsim select criteo-kaggle --max-auc-loss 0.02%")
 def select(
     scenario: ScenarioLike,
     overrides: Overrides = (),
@@ -96,8 +96,6 @@ def select(
 
     Examples
     --------
-    ``cprsim select criteo-kaggle --max-auc-loss 0.02%``
-
     >>> answer = cprsim.select("criteo-kaggle", max_auc_loss=0.0002, replications=200)
     >>> answer.values["recommendation"]["name"]
     'cpr-ssu'

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cprsim.results.folder import ResultTarget
 
 
-@command
+@command("cprsim sweep quickstart --over failures.mtbf=4h:16h:log3")
 def sweep(
     scenario: ScenarioLike,
     over: Over = (),
@@ -91,8 +91,6 @@ def sweep(
 
     Examples
     --------
-    ``cprsim sweep quickstart --over failures.mtbf=4h:16h:log3``
-
     >>> swept = cprsim.sweep("quickstart", {"failures.mtbf": ["4 h", "16 h"]}, replications=100)
     >>> points = swept.frames["points"].query("strategy == 'full'")
     >>> points[["failures.mtbf_h", "overhead_fraction"]].round(2).values.tolist()

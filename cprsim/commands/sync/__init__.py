@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_TRAINERS = 1000  # more are slow to simulate event by event
 
 
-@command
+@command("cprsim sync shadowsync --trainers 1,5")
 def sync(
     scenario: ScenarioLike,
     overrides: Overrides = (),
@@ -57,8 +57,6 @@ def sync(
 
     Examples
     --------
-    ``cprsim sync shadowsync --trainers 1,5``
-
     >>> points = cprsim.sync("shadowsync", trainers=[1, 5]).frames["points"]
     >>> points["n_trainers"].unique().tolist()
     [1, 5]

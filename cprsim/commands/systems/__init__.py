@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from cprsim.results.run import Result
 
 
-@command
+@command("cprsim systems llm --only full --only gemini")
 def systems(
     scenario: ScenarioLike | None = None,
     overrides: Overrides = (),
@@ -107,8 +107,6 @@ def systems(
 
     Examples
     --------
-    ``cprsim systems llm --only full --only gemini``
-
     >>> answer = cprsim.systems("llm", only=["full", "gemini"], replications=100)
     >>> answer.values["best"]
     'gemini'

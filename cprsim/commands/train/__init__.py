@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim train criteo-kaggle --replay 1")
 def train(
     scenario: ScenarioLike,
     overrides: Overrides = (),
@@ -56,10 +56,6 @@ def train(
     ------
     CprsimError
         The scenario, its click log or its trainer is wrong.
-
-    Examples
-    --------
-    ``cprsim train criteo-kaggle --replay 1``
     """
     loaded = source_of(scenario, overrides).read()
 

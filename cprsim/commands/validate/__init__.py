@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cprsim.scenario.schema import Scenario as Settings
 
 
-@command
+@command("cprsim validate quickstart --set job.useful='30 h'")
 def validate(
     scenario: ScenarioLike | None = None, overrides: Overrides = (), *, schema: bool = False
 ) -> Answer:
@@ -55,8 +55,6 @@ def validate(
 
     Examples
     --------
-    ``cprsim validate quickstart --set job.useful='30 h'``
-
     >>> answer = cprsim.validate("quickstart", {"job.useful": "-1 h"})
     >>> answer.frames["problems"]["key"].tolist()
     ['job.useful']
