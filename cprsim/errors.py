@@ -33,16 +33,14 @@ class CprsimError(Exception):
     """Base of all errors that end in one clear line for the user."""
 
     exit_code = 2  # of the command
+    option = ""  # that it is about, as the command line has it: ``--only``
 
     def name_options(self, names: Mapping[str, str]) -> None:
         """Name options as the caller knows them: in Python by their parameters."""
 
 
 class ParameterError(CprsimError, ValueError):
-    """A number lies outside the domain of the model that it was handed to.
-
-    `option` is the one that it is about, as the command line has it: ``--only``.
-    """
+    """A number lies outside the domain of the model that it was handed to."""
 
     def __init__(self, message: str, option: str = "") -> None:
         super().__init__(message)
@@ -136,12 +134,14 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        place, key = self.place, self.key
-        if place.option:  # it is named alone, with its key or one below that
-            if place.file and key.startswith(f"{place.file}."):
-                place = replace(place, file=key)
+        at, key, named = str(self.place), self.key, f"{self.place.file}"
+        if self.place.option:  # named once: with its key, one below that, or another one
+            if key.startswith(f"{named}."):
+                at = f"{self.place.option} {key}"
+            elif named and key.rpartition(".")[2] not in ("", named.rpartition(".")[2]):
+                at = f"{at}, {key}"
             key = ""
-        return ": ".join(filter(None, (str(place), key, self.message)))
+        return ": ".join(filter(None, (at, key, self.message)))
 
 
 class InputError(CprsimError):

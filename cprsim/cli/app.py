@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import EnumType, StrEnum
 from functools import partial
-from logging import ERROR, WARNING, getLogger
 from pathlib import Path
 from shutil import get_terminal_size
 from types import NoneType, UnionType
@@ -141,19 +140,20 @@ def _parameter(
     default = parameter.default if shell.default is None else shell.default
     if shell.many and not isinstance(default, list):
         default = []
-    ends = [
-        f"at least {bound.ge:,}" if isinstance(bound, Ge) else f"at most {bound.le:,}"
-        for bound in bounds
-    ]
-    words = f"a {'' if float in types else 'whole '}number, {' and '.join(ends)}"
+    ends = [f"{bound.ge if isinstance(bound, Ge) else bound.le:,}" for bound in bounds]
+    side = "at least" if bounds and isinstance(bounds[0], Ge) else "at most"
+    span = f"from {' to '.join(ends)}" if len(ends) == 2 else f"{side} {''.join(ends)}"
+    words = f"a {'' if float in types else 'whole '}number, {span}"
     description = shell.help or description
     how: dict[str, Any] = {
         "help": f"{description} ({words})" if ends else description,
         "metavar": shell.metavar or _metavar(kind),
         "autocompletion": completer(shell.complete, shell.metavar) if shell.metavar else None,
     }
-    if default is None or default == [] or default == "":
+    if default is None or default == [] or default == "":  # else typer says it
         how["show_default"] = False
+        if default is parameter.default and "default" not in description.lower():
+            how["help"] += " Default: none."
     if ends:
         how["callback"] = _within(bounds, words)
     if parameter.kind is not parameter.KEYWORD_ONLY and not shell.option:
@@ -243,6 +243,9 @@ class Guarded(TyperGroup):
             load = partial(function_of, cmd_name)
             made.command(cmd_name)(command(signature_of(cmd_name), load))
             self.commands[cmd_name] = typer.main.get_command(made)
+            for argument in self.commands[cmd_name].params:  # without `<list[Path]>` after its name
+                if argument.param_type_name == "argument":
+                    vars(argument)["display_type_rich"] = lambda ctx: ""
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -256,8 +259,11 @@ class Guarded(TyperGroup):
             formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
-        with exit_codes(), status.alive():
-            return super().invoke(ctx)
+        try:
+            with exit_codes(), status.alive():
+                return super().invoke(ctx)
+        finally:
+            watch.command = []
 
 
 def show_the_work() -> None:
@@ -305,6 +311,5 @@ def cprsim_command(
     by SIGTERM.
     """
     status.quiet, status.verbose = quiet, verbose
-    getLogger("cprsim").setLevel(ERROR if quiet else WARNING)
     status.doing("loading")
     show_the_work()

@@ -21,6 +21,13 @@ from cprsim.version import PACKAGE
 STUDIES = PACKAGE / "commands" / "reproduce" / "studies.yaml"
 BROKEN = (CprsimError, OSError, ValueError, LookupError)  # files complete nothing
 FILES = {"scenario": ("*.y*ml", "*/*.y*ml"), "curve": ("*.json", "*.csv")}  # by kind of value
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return json.loads((SHIPPED / SCHEMA_FILE).read_text("utf-8"))  # type: ignore[no-any-return]
+
+
 VALUES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {  # by kind, of the scenario at hand
     "algorithm": lambda scenario: _schema()["$defs"]["Algorithm"]["enum"],
     "curve": lambda scenario: (path.stem for path in SHIPPED_CURVES.glob("*.json")),
@@ -66,11 +73,6 @@ def _mapping(path: Path) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-@cache
-def _schema() -> dict[str, Any]:
-    return json.loads((SHIPPED / SCHEMA_FILE).read_text("utf-8"))  # type: ignore[no-any-return]
-
-
 def _keys(node: dict[str, Any], value: Any, path: str = "", system: str = "") -> Iterator[str]:
     """The dotted keys below a section: of the kind at hand, with the options of its system alone.
 
@@ -89,7 +91,9 @@ def _keys(node: dict[str, Any], value: Any, path: str = "", system: str = "") ->
             found: list[str] = []
             for entry in inner if isinstance(inner, list) else ():
                 of, under = _name(entry, "strategy"), f"{key}.{_name(entry, 'name', 'strategy')}."
-                found += [one for form in forms for one in _keys(form.get("items", {}), entry, under, of)]
+                found += [
+                    one for form in forms for one in _keys(form.get("items", {}), entry, under, of)
+                ]
             if isinstance(inner, dict) or all(map(_is_section, forms)):
                 found += _keys(below, inner, f"{key}.", system)
             yield from found or [key]

@@ -184,9 +184,7 @@ class StatusLine:
             bar.add_task("", total=total, far="")
         far, room = step.how_far, bar.console.width - BAR_WIDTH - 3
         name = one_line(step.name, max(LEAST_WORDS, room - len(far)))
-        bar.update(
-            bar.task_ids[0], description=name, total=total, completed=step.n_done, far=far
-        )
+        bar.update(bar.task_ids[0], description=name, total=total, completed=step.n_done, far=far)
         self._drawn = step
         bar.start()
         bar.refresh()
@@ -240,7 +238,7 @@ def _exit_code(error: BaseException) -> int:
     """Print an expected error and return its exit code; raises an unexpected one."""
     match error:
         case CprsimError():  # one that is about a file or an option begins with its name
-            located = isinstance(error, InputError) or getattr(error, "option", "")
+            located = isinstance(error, InputError) or error.option
             warn(error if located else f"cprsim: {error}", ERROR)
             return error.exit_code
         case MemoryError():

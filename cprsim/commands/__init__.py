@@ -120,45 +120,40 @@ def function_of(name: str) -> Callable[..., object]:
 
 def first_sentence(name: str) -> str:
     """That of a command's docstring."""
-    found = (node for node in _source_of(name).body if _defines(node, name))
-    return (ast.get_docstring(next(found)) or "").partition("\n\n")[0]  # type: ignore[arg-type]
+    return (ast.get_docstring(_source_of(name)[1]) or "").partition("\n\n")[0]
 
 
 @cache
 def signature_of(name: str) -> Callable[..., object]:
-    """A command's function without its body: signature and docstring, for the help.
+    """A command's function without its body: its options and its help.
 
-    Made of the statements of its file on which the signature depends: all else takes a second to
-    import.
+    Of its file only the statements are done on which they depend: all takes a second to import.
     """
-    kept: list[ast.stmt] = []
-    needed: set[str] = set()
-    for node in reversed(_source_of(name).body):
-        if _defines(node, name):
-            node.body, node.returns = node.body[:1], None
-            registered, *node.decorator_list = node.decorator_list
-            example = ast.literal_eval(registered.args[0])
-        elif isinstance(node, ast.ImportFrom):
-            always = node.module == "__future__"
-            node.names = [one for one in node.names if always or (one.asname or one.name) in needed]
-            if not node.names:
-                continue
-        elif not (isinstance(node, ast.Assign) and needed & {ast.unparse(node.targets[0])}):
-            continue
-        kept.insert(0, node)
-        needed |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    before, function = _source_of(name)
+    function.body, function.returns = function.body[:1], None
+    registered, *function.decorator_list = function.decorator_list
+    kept: list[ast.stmt] = [function]
+    for node in reversed(before):
+        used = {one.id for of in kept for one in ast.walk(of) if isinstance(one, ast.Name)}
+        if isinstance(node, ast.ImportFrom):
+            used.add("annotations")  # of the future
+            node.names = [one for one in node.names if (one.asname or one.name) in used]
+            kept[:0] = [node] if node.names else []
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in used:
+            kept.insert(0, node)
     module: dict[str, Any] = {"__name__": f"{__name__}.{name}"}
     exec(compile(ast.Module(kept, []), name, "exec"), module)
-    vars(module[name])["example"] = example
+    vars(module[name])["example"] = ast.literal_eval(registered.args[0])  # type: ignore[attr-defined]
     return module[name]  # type: ignore[no-any-return]
 
 
-def _source_of(name: str) -> ast.Module:
-    return ast.parse(Path(__path__[0], name, "__init__.py").read_text("utf-8"))
-
-
-def _defines(node: ast.stmt, name: str) -> bool:
-    return isinstance(node, ast.FunctionDef) and node.name == name
+def _source_of(name: str) -> tuple[list[ast.stmt], ast.FunctionDef]:
+    """The function of a command, and the statements before it."""
+    body = ast.parse(Path(__path__[0], name, "__init__.py").read_text("utf-8")).body
+    for place, node in enumerate(body):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return body[:place], node
+    raise LookupError(name)
 
 
 def command(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

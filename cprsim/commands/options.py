@@ -310,7 +310,9 @@ def with_fields_of(record: type, **helps: str) -> Callable[[Function], Function]
     ]  # fmt: skip
     entries = [
         f"    {field.name} : {str(field.type).removesuffix(' | None')}, optional\n"
-        + indent(fill(helps.get(field.name, field.metadata["help"]), 92), " " * 8)
+        + indent(
+            fill(helps.get(field.name, field.metadata["help"]), 92, break_on_hyphens=False), " " * 8
+        )
         for field in fields(record)
     ]
 

@@ -156,7 +156,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
       for command in ("train", "rehearse")),
     # reproduce
     (("reproduce", "nonsense"), "'nonsense' is no result: "),
-    (("reproduce", "--keep", "--effort", "quick"), "--keep keeps full runs on generated clicks"),
+    (("reproduce", "--keep", "--effort", "quick"), "--keep: keeps full runs on generated clicks"),
     (("reproduce", "--clicks", "nowhere.tsv"), "nowhere.tsv is no file"),
     # a name that is nearly right
     *((words.split(), f"did you mean `{meant}`?") for words, meant in (

@@ -71,7 +71,7 @@ def reproduce(
         if unknown not in STUDIES:
             raise ParameterError(f"{unknown!r} is no result: {choices(unknown, STUDIES)}")
     if keep and (effort != "full" or clicks):
-        message = "full runs on generated clicks are kept: no `effort`, no `clicks`"
+        message = "keeps full runs on generated clicks: with no other effort or clicks"
         raise ParameterError(message, option="--keep")
     if clicks is not None and not Path(clicks).is_file():
         raise ParameterError(f"{clicks} is no file", option="--clicks")
