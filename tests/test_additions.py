@@ -63,7 +63,13 @@ def test_a_command_is_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         return CliRunner().invoke(app, ["nines", *words]).output
 
     text = call("--help")
-    words = ("Say what an availability means", "Over so many years.", "at least 1", "--json", "--page")
+    words = (
+        "Say what an availability means",
+        "Over so many years.",
+        "at least 1",
+        "--json",
+        "--page",
+    )
     assert [said for said in words if said not in text] == []
     assert call("0.999").startswith("8.8 h.")
     said = json.loads(call("0.999", "--json", "--years", "2"))

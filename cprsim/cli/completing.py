@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -13,13 +14,11 @@ from typing import Any
 
 import typer
 
-from cprsim.errors import CprsimError
 from cprsim.files import SCHEMA_FILE, SHIPPED, SHIPPED_CURVES, file_or_shipped, shipped_scenarios
 from cprsim.logs.formats import names
 from cprsim.version import PACKAGE
 
 STUDIES = PACKAGE / "commands" / "reproduce" / "studies.yaml"
-BROKEN = (CprsimError, OSError, ValueError, LookupError)  # files complete nothing
 FILES = {"scenario": ("*.y*ml", "*/*.y*ml"), "curve": ("*.json", "*.csv")}  # by kind of value
 
 
@@ -36,10 +35,17 @@ VALUES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {  # by kind, of 
     "key": lambda scenario: dict.fromkeys(f"{key}=" for key in _keys(_schema(), scenario)),
     "rate": lambda scenario: import_module("cprsim.failures.presets").FAILURE_PRESETS,
     "scenario": lambda scenario: shipped_scenarios(),
+    "shipped": lambda scenario: shipped_scenarios(),
     "study": lambda scenario: _mapping(STUDIES),
-    "system": lambda scenario: import_module("cprsim.recovery.systems").SYSTEMS,
+    "system": lambda scenario: _systems(),
     "tracker": lambda scenario: import_module("cprsim.job.losses").RESPONSE_KEYS,
 }
+
+
+def _systems() -> Iterable[str]:
+    if os.environ.get("CPRSIM_SYSTEMS"):  # names more
+        return import_module("cprsim.recovery.systems").SYSTEMS
+    return _schema()["$defs"]["RecoverySection"]["properties"]["strategy"]["enum"]
 
 
 def completer(kind: str, metavar: str) -> Callable[..., list[str]]:
@@ -48,7 +54,7 @@ def completer(kind: str, metavar: str) -> Callable[..., list[str]]:
     def offers(ctx: typer.Context, incomplete: str) -> list[str]:
         before = incomplete[: incomplete.rfind(",") + 1]  # of a list with commas
         found = [word for word in metavar.split("|") if word.islower()]
-        with suppress(*BROKEN):
+        with suppress(Exception):  # whatever is broken completes nothing
             found += VALUES[kind](_at_hand(ctx)) if kind else ()
         folder = Path(incomplete[: incomplete.rfind("/") + 1])
         files = (file for pattern in FILES.get(kind, ()) for file in sorted(folder.glob(pattern)))
@@ -59,8 +65,8 @@ def completer(kind: str, metavar: str) -> Callable[..., list[str]]:
 
 def _at_hand(ctx: typer.Context) -> dict[str, Any]:
     """The scenario that stands earlier on the line; empty where it can't be read."""
-    with suppress(*BROKEN):
-        path = file_or_shipped(Path(ctx.params["scenario"]))
+    with suppress(Exception):
+        path = file_or_shipped(Path(ctx.params["scenario"] or ctx.args[0]))
         return _mapping(path) if path.is_file() else {}
     return {}
 
