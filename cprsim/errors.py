@@ -21,12 +21,14 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
+
+T = TypeVar("T")
 
 
 class CprsimError(Exception):
@@ -269,3 +271,11 @@ class Reporter:
 
 
 watch = Reporter()
+
+
+def counted(doing: str, items: Collection[T]) -> Iterator[T]:
+    """The items, whose number is the progress of a step."""
+    with watch.progress(doing) as on_progress:
+        for n_done, item in enumerate(items):
+            on_progress(n_done, len(items))
+            yield item

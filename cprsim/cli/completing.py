@@ -42,7 +42,7 @@ VALUES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {  # by kind, of 
 }
 
 
-def _systems() -> Iterable[str]:
+def _systems() -> Any:
     if os.environ.get("CPRSIM_SYSTEMS"):  # names more
         return import_module("cprsim.recovery.systems").SYSTEMS
     return _schema()["$defs"]["RecoverySection"]["properties"]["strategy"]["enum"]

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event, RLock, Thread
 from time import monotonic
 from types import FrameType
@@ -83,7 +83,7 @@ def style_on(stream: TextIO) -> Callable[..., str]:
 
 # --------------------------------------------------------------------------- the progress
 
-FIRST_S, REDRAWN_S, LINE_S = 0.6, 0.2, 30.0
+FIRST_S, REDRAWN_S, LINE_S = 0.4, 0.2, 30.0
 BAR_WIDTH, LEAST_WORDS = 16, 12  # characters
 
 
@@ -116,6 +116,7 @@ class StatusLine:
         self._bar: Bar | None = None  # while it is drawn
         self._began = self._last = monotonic()
         self._step = self._drawn = Step("starting")
+        self._counted: Step | None = None  # within whose count others are
 
     @contextmanager
     def alive(self) -> Iterator[None]:
@@ -136,7 +137,7 @@ class StatusLine:
     def doing(self, name: str) -> None:
         """Set the current step; with ``-v``, also print it on a new line."""
         with self._lock:
-            self._step = Step(name)
+            self._step = replace(self._counted, name=name) if self._counted else Step(name)
             if self.verbose:
                 self.clear()
                 self._write(f"{monotonic() - self._began:7.1f} s  {one_line(name)}\n")
@@ -152,15 +153,18 @@ class StatusLine:
     @contextmanager
     def progress(self, doing: str) -> Iterator[Progress]:
         """Show the count of a step and the estimated time left."""
+        self._counted = None
         self.doing(doing)
-        step = self._step
+        step = self._counted = self._step
 
         def tell(n: int, of: int) -> None:
             step.n_done, step.total = n, of
             self._step = step  # also after another one within it, such as compiling
 
-        yield tell
-        self._step = Step("finishing")  # the next work may take a while, and has no name
+        try:
+            yield tell
+        finally:  # the next work may take a while, and has no name
+            self._step, self._counted = Step("finishing"), None
 
     def _beat(self) -> None:
         terminal = is_terminal(sys.stderr)

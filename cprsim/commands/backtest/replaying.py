@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.errors import ParameterError, ScenarioError
+from cprsim.errors import ParameterError, ScenarioError, counted
 from cprsim.failures.sources import stream
 from cprsim.job.policy import Policy
 from cprsim.job.records import PARTS, Estimate, Floats
@@ -145,7 +145,7 @@ def backtests(
     Raises ParameterError where none is left.
     """
     replayed, left_out, entries = [], [], entries_of(recovery)
-    for number, job in enumerate(jobs):
+    for number, job in enumerate(counted("replaying jobs", jobs)):
         try:
             facts = facts_of(job)
         except ParameterError as error:

@@ -68,7 +68,6 @@ def report(
     answers = [result if hasattr(result, "document") else read(result) for result in results]
     answer = compare_results(answers)
     if figures is not None:
-        watch.doing("drawing figures")
         folder, drawn = Path(figures), list[Path]()
         with writes(f"to {folder}"):
             folder.mkdir(parents=True, exist_ok=True)

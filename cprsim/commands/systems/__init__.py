@@ -173,7 +173,6 @@ def systems(
                 comparison = replace(comparison, none_clean=none_clean)
             write_record(result.path / SYSTEMS_FILE, comparison)
             if folder is not None:
-                watch.doing("drawing figures")
                 save_figures(document_of_systems(comparison).drawings, result.path)
 
         return load_comparison(
