@@ -140,7 +140,7 @@ class Problem:
         if self.place.option:  # named once: with its key, one below that, or another one
             if key.startswith(f"{named}."):
                 at = f"{self.place.option} {key}"
-            elif named and key.rpartition(".")[2] not in ("", named.rpartition(".")[2]):
+            elif named and not named.endswith(key.rpartition(".")[2]) and key not in named:
                 at = f"{at}, {key}"
             key = ""
         return ": ".join(filter(None, (at, key, self.message)))

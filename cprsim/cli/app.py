@@ -18,24 +18,8 @@ from annotated_types import Ge, Le
 from typer.core import TyperCommand, TyperGroup
 
 from cprsim.cli.completing import completer
-from cprsim.cli.console import (
-    echo,
-    echo_json,
-    echo_styled,
-    exit_codes,
-    keeps,
-    status,
-    style_on,
-    warn,
-)
-from cprsim.commands import (
-    NAMES,
-    annotation_of,
-    check_names,
-    first_sentence,
-    function_of,
-    signature_of,
-)
+from cprsim.cli.console import echo, echo_json, exit_codes, keeps, status, style_on, warn
+from cprsim.commands import NAMES, annotation_of, check_names, first_sentence, function_of, stub_of
 from cprsim.commands.options import CliOption
 from cprsim.errors import watch
 from cprsim.version import __version__
@@ -116,7 +100,7 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
         get_terminal_size().columns if sys.stdout.isatty() else None,
         style_on(sys.stdout), chosen.get("name"), answer.values.get("warnings") or (),
     )  # fmt: skip
-    echo_styled(text_of(document, verbose=status.verbose, look=look))
+    echo(text_of(document, verbose=status.verbose, look=look), is_printable=True)
     if answer.folder is not None:
         echo(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")
     for file in answer.files:
@@ -241,7 +225,7 @@ class Guarded(TyperGroup):
         if cmd_name in NAMES and cmd_name not in self.commands:
             made = typer.Typer(rich_markup_mode=None, add_completion=False)
             load = partial(function_of, cmd_name)
-            made.command(cmd_name)(command(signature_of(cmd_name), load))
+            made.command(cmd_name)(command(stub_of(cmd_name), load))
             self.commands[cmd_name] = typer.main.get_command(made)
             for argument in self.commands[cmd_name].params:  # without `<list[Path]>` after its name
                 if argument.param_type_name == "argument":

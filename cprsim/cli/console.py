@@ -37,19 +37,14 @@ ERROR = "red"  # the colour of errors
 UNFORESEEN = 70  # the exit code: EX_SOFTWARE of sysexits.h
 
 
-def echo(message: object) -> None:
-    """Print a line on stdout."""
-    _echo(printable(str(message)))
+def echo(message: object, *, is_printable: bool = False) -> None:
+    """Print a line on stdout; one that is printable has no controls but those of `style_on`."""
+    _echo(str(message) if is_printable else printable(str(message)))
 
 
 def echo_json(text: str) -> None:
     """Print a JSON object on stdout."""
     _echo(json_printable(text))
-
-
-def echo_styled(text: str) -> None:
-    """Print text whose only control characters are those of `style_on`."""
-    _echo(text)
 
 
 def warn(message: object, colour: str = "yellow") -> None:

@@ -124,7 +124,7 @@ def first_sentence(name: str) -> str:
 
 
 @cache
-def signature_of(name: str) -> Callable[..., object]:
+def stub_of(name: str) -> Callable[..., object]:
     """A command's function without its body: its options and its help.
 
     Of its file only the statements are done on which they depend: all takes a second to import.

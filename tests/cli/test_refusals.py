@@ -116,7 +116,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     *((("measure", "trained.yaml", option, value), said) for option, value, said in (
         ("--budget", "5", "--budget: '5' has no unit"),
         ("--budget", "0 s", "--budget: must be positive"),
-        ("--out", "curve.csv", "ends in .json"),
+        ("--out", "curve.csv", "--out: `curve.csv` should end in .json"),
         ("--strategy", "mfu", "--strategy: `partial` is missing"),
         ("--strategy", "lru", "--strategy: `lru` is none"),
         ("--precision", "fine", "--precision: 'fine' is not a share"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,15 +13,7 @@ from cprsim.commands.init import first
 from cprsim.commands.init.answer import answer_of_first, answer_of_list, answer_of_written
 from cprsim.commands.init.first import for_nodes, rate_of
 from cprsim.commands.options import CliOption, FileName
-from cprsim.errors import (
-    CprsimError,
-    InputError,
-    ParameterError,
-    Place,
-    Problem,
-    choices,
-    one_line,
-)
+from cprsim.errors import CprsimError, InputError, ParameterError, choices, one_line
 from cprsim.files import (
     NAMES_SCHEMA,
     put_schema_beside,
@@ -151,10 +142,8 @@ def _failing(text: str, n_nodes: int) -> tuple[dict[str, Any], Sequence[str]]:
     except CprsimError as error:
         fit_it = f"cprsim fit {shlex.quote(text)} --save failures.yaml"
         how = f"; '{fit_it}' has more options: name failures.yaml here" if is_log else ""
-        problem = Problem(Place("", option="--failures"), "", str(error))
-        if isinstance(error, InputError):
-            problem = error.problems[0]
-        raise InputError([replace(problem, message=f"{problem.message}{how}")]) from None
+        option = "" if isinstance(error, InputError) else "--failures"  # else file and line
+        raise ParameterError(f"{error}{how}", option) from None
     comment = f"# from {one_line(path.name)}: numbers and intervals are the fit's"
     return {"fitted": f"{comment}\n{section}"}, notes
 
@@ -166,7 +155,7 @@ def _section_of(path: Path, n_nodes: int) -> tuple[str, Sequence[str]]:
     section = data.get("failures") if isinstance(data, dict) and len(data) == 1 else None
     if not isinstance(section, dict):
         raise ParameterError(
-            f"{path}: is no section 'failures' alone, as cprsim fit LOG --save FILE writes it"
+            f"{path} is no section 'failures' alone, as cprsim fit LOG --save FILE writes it"
         )
     scaled, how = for_nodes(section, n_nodes)
     if not how:

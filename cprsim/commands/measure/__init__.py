@@ -115,7 +115,7 @@ def measure(
     design, kinds = design_of(strategies), tuple(map(Metric, metrics))
     path = CURVE_FOLDER / f"{loaded.scenario.name}.json" if file is None else Path(file)
     if path.suffix.lower() != ".json":
-        raise ParameterError(f"{path}: the file of a curve ends in .json", option="--out")
+        raise ParameterError(f"`{path}` should end in .json", option="--out")
     require_writable(path.parent)
     share = f"{100 * precision:.12g} %" if isinstance(precision, float) else precision
     request = MeasureRequest(
