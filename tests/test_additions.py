@@ -74,7 +74,7 @@ def test_a_command_is_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert call("0.999").startswith("8.8 h.")
     said = json.loads(call("0.999", "--json", "--years", "2"))
     assert (said["kind"], said["frames"]["hours"][0]["down_h"]) == ("nines", pytest.approx(17.532))
-    assert "0 is not a whole number, at least 1" in call("0.9", "--years", "0")
+    assert "greater than or equal to 1" in call("0.9", "--years", "0")
     with pytest.raises(ParameterError, match="years: 0 should be greater than or equal to 1"):
         nines(0.9, years=0)
     with pytest.raises(ParameterError, match=r"^years: 2.0 is no share"):  # in Python's words

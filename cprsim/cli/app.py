@@ -120,26 +120,26 @@ def _parameter(
     types, extras = _leaves(annotation_of(function, parameter.name, extras=True))
     shell = [CliOption(), *(extra for extra in extras if isinstance(extra, CliOption))][-1]
     kind = _kind(types, many=shell.many or parameter.kind is parameter.VAR_POSITIONAL)
-    bounds = [extra for extra in extras if isinstance(extra, Ge | Le)]
+    low = next((extra.ge for extra in extras if isinstance(extra, Ge)), None)
+    high = next((extra.le for extra in extras if isinstance(extra, Le)), None)
     default = parameter.default if shell.default is None else shell.default
     if shell.many and not isinstance(default, list):
         default = []
-    ends = [f"{bound.ge if isinstance(bound, Ge) else bound.le:,}" for bound in bounds]
-    side = "at least" if bounds and isinstance(bounds[0], Ge) else "at most"
-    span = f"from {' to '.join(ends)}" if len(ends) == 2 else f"{side} {''.join(ends)}"
-    words = f"a {'' if float in types else 'whole '}number, {span}"
     description = shell.help or description
+    if low is not None:
+        span = f"at least {low:,}" if high is None else f"from {low:,} to {high:,}"
+        description += f" ({'a' if float in types else 'a whole'} number, {span})"
     how: dict[str, Any] = {
-        "help": f"{description} ({words})" if ends else description,
+        "help": description,
         "metavar": shell.metavar or _metavar(kind),
+        "min": low,
+        "max": high,
         "autocompletion": completer(shell.complete, shell.metavar) if shell.metavar else None,
     }
     if default is None or default == [] or default == "":  # else typer says it
         how["show_default"] = False
         if default is parameter.default and "default" not in description.lower():
             how["help"] += " Default: none."
-    if ends:
-        how["callback"] = _within(bounds, words)
     if parameter.kind is not parameter.KEYWORD_ONLY and not shell.option:
         required = parameter.default is parameter.empty
         declared: Any = typer.Argument(**how | {"show_default": not required})
@@ -150,19 +150,6 @@ def _parameter(
         parameter.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, declared],
         default=inspect.Parameter.empty if default is parameter.empty else default,
     )  # fmt: skip
-
-
-def _within(bounds: Sequence[Any], words: str) -> Callable[[Any], Any]:
-    """What refuses a number out of bounds in the words of the help."""
-
-    def checked(value: Any) -> Any:
-        if value is not None and not all(
-            value >= bound.ge if isinstance(bound, Ge) else value <= bound.le for bound in bounds
-        ):
-            raise typer.BadParameter(f"{value} is not {words}.")
-        return value
-
-    return checked
 
 
 def _metavar(kind: Any) -> str | None:
@@ -227,9 +214,10 @@ class Guarded(TyperGroup):
             load = partial(function_of, cmd_name)
             made.command(cmd_name)(command(stub_of(cmd_name), load))
             self.commands[cmd_name] = typer.main.get_command(made)
-            for argument in self.commands[cmd_name].params:  # without `<list[Path]>` after its name
-                if argument.param_type_name == "argument":
-                    vars(argument)["display_type_rich"] = lambda ctx: ""
+            for parameter in self.commands[cmd_name].params:  # what they take stands in the help
+                vars(parameter).update(min=None, max=None)
+                if parameter.param_type_name == "argument":
+                    vars(parameter)["display_type_rich"] = lambda ctx: ""
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

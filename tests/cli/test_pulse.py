@@ -66,6 +66,6 @@ def test_a_terminal_shows_a_bar_and_other_places_lines_below_each_other(
 def test_who_wants_to_know_is_told_every_step(cprsim, scenario) -> None:
     told = cprsim("-v", "run", scenario).stderr
     assert [line.split(" s  ")[1] for line in told.splitlines()] == [
-        "loading", "simulating", "drawing figures",
+        "loading", "simulating",
     ]  # fmt: skip
     assert cprsim("run", scenario, "--seed", 2).stderr == ""

@@ -124,7 +124,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("report", ".", "."), "is no finished result"),
     (("report", "curve.json", "--out", "page.html"), "curve.json"),
     # init
-    (("init", "mine.yaml", "--nodes", "12"), "--kind"),
+    (("init", "mine.yaml", "--nodes", "12"), "name a kind"),
     ((*MINE, "gpu"), "'gpu' is not one of"),
     ((*MINE, "recommender", "--failures", "28 h", "--state", "6"), "--state: '6' has no unit"),
     *(((*MINE, "recommender", "--failures", file), file)

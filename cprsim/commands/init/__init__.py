@@ -106,7 +106,7 @@ def init(
         files = _written(path, shipped[copy].read_text("utf-8"), force)
         return answer_of_written(copy, f"{path} is a copy of {copy}, for you to change.", files)
     if kind is None or nodes is None:
-        raise ParameterError("name --kind and --nodes, or --from, or --list")
+        raise ParameterError("name a kind and nodes, or a scenario to copy, or ask for the list")
 
     split = first.nodes_of(kind, str(nodes))
     rate, notes = _failing(failures.strip(), split["servers"] + split["trainers"])
