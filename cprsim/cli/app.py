@@ -95,11 +95,10 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
         return
     from cprsim.pages.terminal import MOST_REMARKS, Look, text_of
 
-    document, chosen = answer.document, answer.values.get("recommendation") or {}
-    look = Look(
-        get_terminal_size().columns if sys.stdout.isatty() else None,
-        style_on(sys.stdout), chosen.get("name"), answer.values.get("warnings") or (),
-    )  # fmt: skip
+    document, values = answer.document, answer.values
+    width = get_terminal_size().columns if sys.stdout.isatty() else None
+    best = values.get("best", (values.get("recommendation") or {}).get("name"))
+    look = Look(width, style_on(sys.stdout), best, values.get("warnings") or ())
     echo(text_of(document, verbose=status.verbose, look=look), is_printable=True)
     if answer.folder is not None:
         echo(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")

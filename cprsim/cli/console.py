@@ -73,7 +73,9 @@ def style_on(stream: TextIO) -> Callable[..., str]:
     import typer
 
     shows = is_terminal(stream) and not os.environ.get("NO_COLOR")
-    return lambda text, **how: typer.style(text, **how) if shows and any(how.values()) else text
+    return lambda text, **how: (
+        typer.style(text, **how) if shows and text and any(how.values()) else text
+    )
 
 
 # --------------------------------------------------------------------------- the progress

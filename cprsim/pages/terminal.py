@@ -7,6 +7,7 @@ are put around finished lines: the text is the same without them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -45,11 +46,12 @@ def text_of(document: Document, *, verbose: bool = False, look: Look = IN_A_PIPE
         table = [] if document.table is None else [document.table]
         remarks = [*document.remarks[:MOST_REMARKS], *filter(None, [document.turns_on])]
         blocks = [*table, Words(remarks)]
-    answer = [line for text in document.answer for line in _folded(printable(text), look.width)]
-    n_first = len(_folded(printable(document.answer[0]), look.width)) if answer else 0
-    first = [look.style(line, bold=True) for line in answer[:n_first]]
-    texts = ("\n".join(_lines(block, look)) for block in blocks)
-    return "\n\n".join(filter(None, ["\n".join([*first, *answer[n_first:]]), *texts]))
+    answer, n_bold = [], len(re.split(r"(?<=\.) ", printable("".join(document.answer[:1])))[0])
+    for line in _lines(Words(document.answer), look):
+        answer.append(look.style(line[:n_bold], bold=True) + line[n_bold:])
+        n_bold = max(0, n_bold - len(line) - 1)
+    texts = ("\n".join(lines) for lines in (answer, *(_lines(block, look) for block in blocks)))
+    return "\n\n".join(filter(None, texts))
 
 
 def _lines(block: Block, look: Look) -> Iterator[str]:
@@ -112,7 +114,8 @@ def _table(table: Table, look: Look) -> Iterator[str]:
             if table.grouped and previous is not None and not again:
                 yield ""
             previous = row[0]
-            colour = "green" if look.best in row[:n_naming] else None
+            is_best = any(f"{cell} (".startswith(f"{look.best} (") for cell in row[:n_naming])
+            colour = "green" if is_best else None
             for line in _row(["", *row[1:]] if again else row, table, widths):
                 yield look.style(line, fg=colour, bold=colour is not None)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command("cprsim backtest attempts.csv --recovery full --saves-every '30 min'")
+@command("cprsim backtest attempts.csv --recovery none --saves-every '30 min'")
 def backtest(
     *logs: Logs,
     recovery: Annotated[
