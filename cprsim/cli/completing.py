@@ -58,7 +58,10 @@ def completer(kind: str, metavar: str) -> Callable[..., list[str]]:
             found += VALUES[kind](_at_hand(ctx)) if kind else ()
         folder = Path(incomplete[: incomplete.rfind("/") + 1])
         files = (file for pattern in FILES.get(kind, ()) for file in sorted(folder.glob(pattern)))
-        return [*(before + name for name in found), *map(str, files)]
+        return [
+            offer for offer in (*(before + name for name in found), *map(str, files))
+            if offer.isprintable()
+        ]  # fmt: skip
 
     return offers
 

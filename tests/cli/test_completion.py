@@ -55,6 +55,7 @@ def completed(words: str) -> list[str]:
 )
 def test_the_last_word_is_completed(scenario, words, offered) -> None:
     scenario.with_name("broken.yaml").write_text("job: [", "utf-8")
+    scenario.with_name("small\x1b.yaml").touch()
     assert sorted(completed(words)) == sorted(offered.split())
 
 
