@@ -148,7 +148,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("run", {"scenario": "quickstart", "replay": "best"}, "replay: 'best' is neither"),
     ("sweep", {"scenario": "quickstart", "over": {"costs.save": 5}}, "over costs.save: .*bare"),
     ("sweep", {"scenario": "quickstart", "over": {}, "precision": 5}, "precision: `500 %` is out"),
-    ("sweep", {"scenario": "quickstart", "replications": 3, "precision": 0.1}, "one of them"),
+    ("sweep", {"scenario": "quickstart", "replications": 3, "precision": 0.1}, "one of the two"),
     ("select", {"scenario": "quickstart"}, "with one of max_auc_loss, max_log_loss, max_loss"),
     ("select", {"scenario": "quickstart", "max_loss": {"auc": 0.1, "ne": 0.1}}, "at most 1 item"),
     ("report", {}, "results: name at least one"),
@@ -158,7 +158,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("measure", {"scenario": "quickstart", "budget": "600"}, "^budget: '600' has no unit"),
     ("ledger", {}, "at least one"),
     ("validate", {}, "schema"),
-    ("init", {}, r"^name kind and nodes, or copy, or listed$"),
+    ("init", {}, "^name a kind and nodes, or a scenario to copy"),
     ("fleet", {"workers": 0}, "workers: 0 should be greater than"),
     ("measure", {"workers": 10**6}, "workers: 1000000 should be less than"),
 ]  # fmt: skip

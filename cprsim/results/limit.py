@@ -123,7 +123,9 @@ NO_LIMIT = Limit(PLS, 0.0)
 
 
 LIMITS = {"max_auc_loss": Metric.AUC, "max_log_loss": Metric.LOG_LOSS, "target_pls": PLS}
-LIMIT_OPTIONS = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
+LIMIT_OPTIONS = (
+    "max_auc_loss, max_log_loss, max_loss or target_pls (options, and keys of `accuracy`)"
+)
 
 
 def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
@@ -143,8 +145,8 @@ def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
         return None
     if priced and limits[0].metric is not None and chosen_curve(loaded) is None:
         message = (
-            "an accuracy limit needs a staleness curve, and none applies: name one with "
-            f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
+            "an accuracy limit needs a staleness curve, and none applies: name one as "
+            f"`curve` (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
             f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
         )
         raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")

@@ -145,7 +145,7 @@ def tried_under(
     made: dict[str, Tried] = {}
 
     def tried(changes: Changes) -> tuple[LoadedScenario, Tried]:
-        varied = loaded.varied({**fixed, **changes}, lambda key: Place(f"{section} {key}"))
+        varied = loaded.varied({**fixed, **changes}, lambda key: Place(key, option=section))
         simulated = str({key: to for key, to in changes.items() if not key.startswith(PRICES)})
         if simulated not in made:
             experiment = assemble(varied)

@@ -122,7 +122,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     *((("measure", "trained.yaml", option, value), said) for option, value, said in (
         ("--budget", "5", "--budget: '5' has no unit"),
         ("--budget", "0 s", "--budget: must be positive"),
-        ("--out", "curve.csv", "ends in .json"),
+        ("--out", "curve.csv", "--out: `curve.csv` should end in .json"),
         ("--strategy", "mfu", "--strategy: `partial` is missing"),
         ("--strategy", "lru", "--strategy: `lru` is none"),
         ("--precision", "fine", "--precision: 'fine' is not a share"),
@@ -130,7 +130,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("report", ".", "."), "is no finished result"),
     (("report", "curve.json", "--out", "page.html"), "curve.json"),
     # init
-    (("init", "mine.yaml", "--nodes", "12"), "--kind"),
+    (("init", "mine.yaml", "--nodes", "12"), "name a kind"),
     ((*MINE, "gpu"), "'gpu' is not one of"),
     ((*MINE, "recommender", "--failures", "28 h", "--state", "6"), "--state: '6' has no unit"),
     *(((*MINE, "recommender", "--failures", file), file)
@@ -162,7 +162,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
       for command in ("train", "rehearse")),
     # reproduce
     (("reproduce", "nonsense"), "'nonsense' is no result: "),
-    (("reproduce", "--keep", "--effort", "quick"), "--keep keeps full runs on generated clicks"),
+    (("reproduce", "--keep", "--effort", "quick"), "--keep: keeps full runs on generated clicks"),
     (("reproduce", "--clicks", "nowhere.tsv"), "nowhere.tsv is no file"),
     # a name that is nearly right
     *((words.split(), f"did you mean `{meant}`?") for words, meant in (

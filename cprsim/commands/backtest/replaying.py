@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.errors import ParameterError, ScenarioError
+from cprsim.errors import ParameterError, ScenarioError, counted
 from cprsim.failures.sources import stream
 from cprsim.job.policy import Policy
 from cprsim.job.records import PARTS, Estimate, Floats
@@ -128,11 +128,11 @@ def entries_of(recovery: Sequence[str]) -> list[Plain]:
             try:
                 entries.append(read_yaml(text, "--recovery")[0])
             except ScenarioError as error:
-                raise ParameterError(f"--recovery: {error.problems[0].message}") from None
+                raise ParameterError(error.problems[0].message, "--recovery") from None
         else:
             entries += [name.strip() for name in text.split(",") if name.strip()]
     if not entries:
-        raise ParameterError("--recovery: name at least one system, such as full")
+        raise ParameterError("name at least one system, such as full", option="--recovery")
     return entries
 
 
@@ -145,7 +145,7 @@ def backtests(
     Raises ParameterError where none is left.
     """
     replayed, left_out, entries = [], [], entries_of(recovery)
-    for number, job in enumerate(jobs):
+    for number, job in enumerate(counted("replaying jobs", jobs)):
         try:
             facts = facts_of(job)
         except ParameterError as error:

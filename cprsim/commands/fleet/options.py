@@ -190,7 +190,7 @@ def varied(
     """The scenario at some values, which an option of the command line asked for."""
     if not where:
         return loaded
-    return loaded.varied(where, lambda key: Place(f"{option} {one_line(key)}"))
+    return loaded.varied(where, lambda key: Place(one_line(key), option=option))
 
 
 def prices_of(loaded: LoadedScenario) -> Prices | None:

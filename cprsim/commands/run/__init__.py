@@ -38,7 +38,7 @@ TOO_MUCH = 4  # the exit code
 MOST_REPLAYED = 10**9  # no simulation has as many replications
 
 
-@command
+@command("cprsim run quickstart --set failures.mtbf='20 h'")
 def run(
     scenario: ScenarioLike,
     overrides: Overrides = (),
@@ -128,7 +128,7 @@ def _share(option: str, value: float | str) -> float:
     share, is_percent = number_of(option, value, "10% or 0.1"), str(value).strip().endswith("%")
     if not (0 <= share < 1 or (share >= 1 and is_percent)):
         rule = "a number without % is a share of useful time, from 0 to below 1"
-        raise ParameterError(f"{option}: {value}: {rule}; write 10% or 0.1, and 100% for all")
+        raise ParameterError(f"{value}: {rule}; write 10% or 0.1, and 100% for all", option)
     return share
 
 
@@ -157,13 +157,15 @@ def replay_number(replay: int | str | None, all_replications: Callable[[], Resul
     if text in SHARES:
         numbers = worth_seeing(all_replications())
         if not numbers:
-            raise ParameterError(f"--replay {replay}: no replication finished; name one by number")
+            message = f"`{replay}` needs finished replications, and there are none: name a number"
+            raise ParameterError(message, option="--replay")
         return numbers[text]
     if re.fullmatch(r"[+-]?\d{1,20}", text, re.ASCII) is None:
         message = f"{one_line(text)!r} is neither a number nor one of {', '.join(SHARES)}"
-        raise ParameterError(f"--replay: {message}")
+        raise ParameterError(message, option="--replay")
     number = int(text)
     if not 0 <= number <= MOST_REPLAYED:
         there_is_no = f"there is no {number}" if number < 0 else f"at most to {MOST_REPLAYED:,}"
-        raise ParameterError(f"--replay: replications are numbered from 0, {there_is_no}")
+        message = f"replications are numbered from 0, {there_is_no}"
+        raise ParameterError(message, option="--replay")
     return number

@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from cprsim.results.run import Result
 
 
-@command
+@command("cprsim systems llm --only full --only gemini")
 def systems(
     scenario: ScenarioLike | None = None,
     overrides: Overrides = (),
     *,
-    explain: Annotated[str | None, CliOption(metavar="NAME")] = None,
+    explain: Annotated[str | None, CliOption(metavar="NAME", complete="system")] = None,
     listed: Annotated[bool, CliOption("--list")] = False,
-    only: Annotated[Sequence[str], CliOption(metavar="NAME", many=True)] = (),
+    only: Annotated[Sequence[str], CliOption(metavar="NAME", many=True, complete="system")] = (),
     available: bool = False,
     fixed: bool = False,
     seed: Seed = None,
@@ -110,7 +110,8 @@ def systems(
     'gemini'
     """
     if scenario is None and (overrides or only):
-        raise ParameterError("--set and --only are about a job: name a scenario")
+        option = "--set" if overrides else "--only"
+        raise ParameterError("is about a job: name a scenario", option)
     source = None if scenario is None else source_of(scenario, overrides)
     if source is None or listed or explain is not None:
         job = made_up_job() if source is None else scenario_job(source.read())
@@ -170,7 +171,6 @@ def systems(
                 comparison = replace(comparison, none_clean=none_clean)
             write_record(result.path / SYSTEMS_FILE, comparison)
             if folder is not None:
-                watch.doing("drawing figures")
                 save_figures(document_of_systems(comparison).drawings, result.path)
 
         return load_comparison(

@@ -146,10 +146,11 @@ def _require_known(
 ) -> None:
     for name in only:
         if name in left_out:
-            raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name].words}")
+            message = f"`{name}` can't run this job: {left_out[name].words}"
+            raise ParameterError(message, option="--only")
         if name not in comparable:
             names = [*sorted(comparable), *sorted(left_out)]
-            raise ParameterError(f"--only: there is no `{name}`; {choices(name, names)}")
+            raise ParameterError(f"there is no `{name}`; {choices(name, names)}", "--only")
 
 
 def _rank(name: str) -> int:

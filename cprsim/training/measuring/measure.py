@@ -77,7 +77,8 @@ class MeasureRequest:
         for metric in chosen:
             if metric not in available:
                 has = ", ".join(observed.loss)
-                raise ParameterError(f"--metric: not all runs report `{metric}`; they have {has}")
+                message = f"not all runs report `{metric}`; they have {has}"
+                raise ParameterError(message, option="--metric")
         return chosen
 
     @property
