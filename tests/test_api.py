@@ -219,7 +219,7 @@ def test_figures_are_found_by_name() -> None:
 
 def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:
     run = cprsim.run(small_scenario(), replay=3)
-    lies = run.holds.path
+    lies = run.stored.path
     assert run.folder is None
     assert lies.is_dir()
     del run

@@ -152,7 +152,7 @@ def _document(
             *(f"{letter} - A: {HOW_PAIRED[is_so]}." for letter, is_so in values["paired"].items()),
             *document.remarks,
             *(sentence for errors in values["curve_errors"].values() for sentence in errors),
-            ", ".join(f"{letter} is {answer.holds.path}" for letter, answer in answers.items()),
+            ", ".join(f"{letter} is {answer.stored.path}" for letter, answer in answers.items()),
         ],
         sections=[
             Section(

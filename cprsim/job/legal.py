@@ -8,7 +8,6 @@ from typing import Any, get_args, get_type_hints
 from cprsim.errors import PolicyError
 from cprsim.job.options import Bound, beyond
 from cprsim.job.policy import (
-    Capture,
     Elastic,
     Groups,
     Medium,
@@ -17,6 +16,7 @@ from cprsim.job.policy import (
     Reverts,
     Ring,
     Rule,
+    SaveSchedule,
     Scope,
     Stage,
     StageKind,
@@ -65,7 +65,7 @@ def _bounds_of(record: type[Any]) -> dict[str, Bound]:
     return found
 
 
-FIELD_BOUNDS = {record: _bounds_of(record) for record in (Tier, Capture, Rule, Elastic, Tax)}
+FIELD_BOUNDS = {record: _bounds_of(record) for record in (Tier, SaveSchedule, Rule, Elastic, Tax)}
 
 
 def _places(
@@ -129,7 +129,7 @@ def _of_tier(tier: Tier, cluster: Cluster) -> Checks:
     )  # fmt: skip
 
 
-def _of_capture(policy: Policy, capture: Capture, scopes: tuple[Scope, ...]) -> Checks:
+def _of_capture(policy: Policy, capture: SaveSchedule, scopes: tuple[Scope, ...]) -> Checks:
     roles = {tier.name: tier.role for tier in policy.tiers}
     every_h, after = capture.every_h, capture.after
     written = [captured.tier for captured in policy.captures]

@@ -175,7 +175,7 @@ class WhenBusy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Capture:
+class SaveSchedule:
     """Saves to a tier: each `every_h` of progress, after commits of another, or on notice."""
 
     tier: str
@@ -326,7 +326,7 @@ class Policy:
     name: str
     rules: tuple[Rule, ...]
     tiers: tuple[Tier, ...] = ()
-    captures: tuple[Capture, ...] = ()
+    captures: tuple[SaveSchedule, ...] = ()
     elastic: Elastic | None = None
     tax: Tax = Tax()
     step_h: float = 0.0  # progress of a training step; 0 where nothing asks for it
@@ -350,7 +350,7 @@ class Policy:
         """Raises KeyError where the policy has none of that name."""
         return {tier.name: tier for tier in self.tiers}[name]
 
-    def followed_by(self, capture: Capture) -> Capture | None:
+    def followed_by(self, capture: SaveSchedule) -> SaveSchedule | None:
         """Return the capture whose commits this one copies on; None if it copies the state."""
         return next((source for source in self.captures if source.tier == capture.after), None)
 
@@ -432,7 +432,7 @@ class Policy:
         return tuple(part for part in PARTS_IN_ORDER if part in names)
 
 
-def checked(policy: Policy, cluster: Cluster, check: Capture) -> Policy:
+def checked(policy: Policy, cluster: Cluster, check: SaveSchedule) -> Policy:
     """The policy with checks for silent errors; without an interval, one before each save."""
     intervals_h = [capture.every_h for capture in policy.captures if capture.every_h is not None]
     every_h = check.every_h or next(iter(intervals_h), None)

@@ -23,7 +23,6 @@ from cprsim.job.policy import (
     GROWTH_H,
     OWN,
     STOP,
-    Capture,
     Elastic,
     Groups,
     Level,
@@ -34,6 +33,7 @@ from cprsim.job.policy import (
     Reverts,
     Ring,
     Rule,
+    SaveSchedule,
     Scope,
     Stage,
     StageKind,
@@ -120,16 +120,16 @@ def remote_tier(job: JobProfile, load: Duration | None = None) -> Tier:
 
 def periodic_capture(
     tier: str, every_h: float, stall_h: float, behind_h: float, **more: Any
-) -> Capture:
+) -> SaveSchedule:
     """Saves to a tier, at an interval."""
     behind = Constant(behind_h) if behind_h else None
-    return Capture(tier, every_h, stall=Constant(stall_h), background=behind, **more)
+    return SaveSchedule(tier, every_h, stall=Constant(stall_h), background=behind, **more)
 
 
-def remote_capture(job: JobProfile, every_h: float) -> Capture:
+def remote_capture(job: JobProfile, every_h: float) -> SaveSchedule:
     """The job's own saves, at this interval."""
     every_h = min(every_h, job.useful_h)
-    return Capture(REMOTE, every_h, stall=job.save_stall, background=job.save_background)
+    return SaveSchedule(REMOTE, every_h, stall=job.save_stall, background=job.save_background)
 
 
 def live_tier(job: JobProfile, name: str, n: int, *, strided: bool = False) -> Tier:
@@ -268,8 +268,8 @@ def _outlives(tier: Tier, scope: Scope) -> bool:
 
 
 def at_own_intervals(
-    job: JobProfile, captures: Sequence[Capture], tiers: Sequence[Tier]
-) -> tuple[Capture, ...]:
+    job: JobProfile, captures: Sequence[SaveSchedule], tiers: Sequence[Tier]
+) -> tuple[SaveSchedule, ...]:
     """Intervals `YOUNG_H` as hours: ``sqrt(2 s/lambda)``, no shorter than a save is written.
 
     s is the stall of a save of the tier, lambda the rate of the failures for which it is the
@@ -407,7 +407,7 @@ def _behind(stages: tuple[Stage, ...], more: Stage) -> tuple[Stage, ...]:
     return (*stages[: last + 1], more, *stages[last + 1 :])
 
 
-def with_stops(policy: Policy, length: Duration, save: Capture) -> Policy:
+def with_stops(policy: Policy, length: Duration, save: SaveSchedule) -> Policy:
     """Return the policy with planned stops: all slots stop for `length`, then restart.
 
     They roll back by the last rule, to remote contents or to the start; if no capture makes

@@ -16,7 +16,7 @@ from cprsim.failures.sources import FailureSource
 from cprsim.files.units import SIZE
 from cprsim.job.distributions import Constant, Exponential, Weibull
 from cprsim.job.legal import require_legal
-from cprsim.job.policy import CHECK, NO_CONTENT, STOP, Capture, Policy, Reach, Scope, checked
+from cprsim.job.policy import CHECK, NO_CONTENT, STOP, Policy, Reach, SaveSchedule, Scope, checked
 from cprsim.job.records import (
     Cluster,
     Costs,
@@ -81,13 +81,13 @@ class Experiment:
         return self.scenario.job.useful_h
 
     @property
-    def check(self) -> Capture | None:
+    def check(self) -> SaveSchedule | None:
         """The check for silent errors."""
         silent = self.scenario.silent
         if silent is None or silent.check is None:
             return None
         takes = Constant(silent.check.takes_h)
-        return Capture(CHECK, silent.check.every_h, stall=takes, parts=NO_CONTENT)
+        return SaveSchedule(CHECK, silent.check.every_h, stall=takes, parts=NO_CONTENT)
 
     def simulated(self, **how: Any) -> Experiment:
         """A copy with another seed or number of replications, in place of a precision."""
@@ -102,7 +102,9 @@ class Experiment:
             policy = checked(policy, self.cluster, self.check)
         if (stops := self.scenario.planned) is not None:
             still, of = Constant(0.0), self.facts
-            save = Capture("", job.useful_h, stall=of.save_stall, background=of.save_background)
+            save = SaveSchedule(
+                "", job.useful_h, stall=of.save_stall, background=of.save_background
+            )
             policy = with_stops(policy, duration_of(stops.length), save)
             stop = Scope(STOP, Reach.ALL, still, False, every_h=stops.every_h, saves=stops.saves)
             scopes = (*scopes, stop)

@@ -84,8 +84,8 @@ class Explored:
     def shown(self, sets: Sequence[str], *, is_coarse: bool, pixels: int) -> dict[str, Any]:
         """The answer as the page shows it. Raises CprsimError."""
         answer = self.answer(sets, is_coarse=is_coarse)  # its files are there as long as it is
-        now: Result = answer.holds.made
-        today: Result | None = self.answer_today.holds.made if sets else None
+        now: Result = answer.stored.made
+        today: Result | None = self.answer_today.stored.made if sets else None
         width_in = min(max(pixels / 96, 4.0), 11.0)  # of the figure, by the pixels of CSS
         document, tables = main_of_run(now), money_section(now)
         if today is not None:

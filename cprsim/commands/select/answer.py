@@ -193,11 +193,13 @@ def _cells(selection: Selection, candidate: PricedInterval, *, waits: bool) -> l
     costs += [percent_number(candidate.waiting)] * waits
     if candidate is selection.full:
         return costs
-    loss = [portion(candidate.loss.mean), portion(candidate.held)]
+    loss = [portion(candidate.loss.mean), portion(candidate.upper_bound)]
     if selection.limit.metric is not None:
-        in_units = [significant(1e4 * value) for value in (candidate.loss.mean, candidate.held)]
+        in_units = [
+            significant(1e4 * value) for value in (candidate.loss.mean, candidate.upper_bound)
+        ]
         loss = [portion(candidate.pls.mean), *in_units]
-    if selection.limited and not candidate.keeps:
+    if selection.limited and not candidate.within_limit:
         loss[-1] += OVER_LIMIT
     return [*costs, _times(100, candidate.benefit), *loss]
 
@@ -228,7 +230,7 @@ def _decision(selection: Selection) -> list[str]:
         against = f"under full recovery only {percent(full.finished_fraction)} of the jobs finish"
     loses = "It loses no samples."
     if chosen.policy.leaves_stale:
-        loses = selection.limit.held(chosen.loss.mean, chosen.held).sentence
+        loses = selection.limit.held(chosen.loss.mean, chosen.upper_bound).sentence
     run = f"Recommended: {chosen.strategy}, {chosen.saving}, at {costs}"
     return [f"{run}: {against}. {loses}", entry]
 

@@ -51,8 +51,8 @@ class PricedInterval:
     pls: Estimate
     loss: Estimate  # mean in the limited quantity; its interval includes the curve's error
     benefit: Estimate  # full recovery's best overhead minus this one, paired
-    held: Number  # the upper bound that is held to the limit
-    keeps: bool
+    upper_bound: Number  # the upper bound that is held to the limit
+    within_limit: bool
     beyond_fraction: float  # share of replications beyond the curve's measurements
     struck_fraction: float  # share of replications that lose samples
 
@@ -207,8 +207,8 @@ def candidate_rows(selection: Selection) -> pd.DataFrame:
             **candidate.pls.columns("pls"),
             **candidate.loss.columns("loss"),
             **candidate.benefit.columns("benefit_fraction"),
-            "upper_bound": candidate.held,
-            "keeps": candidate.keeps,
+            "upper_bound": candidate.upper_bound,
+            "keeps": candidate.within_limit,
             "beyond_fraction": candidate.beyond_fraction,
         }
         for part, candidate in parts

@@ -16,7 +16,7 @@ from cprsim.accuracy.curve import Prediction, nothing_lost
 from cprsim.errors import ParameterError
 from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import WHOLE, lost_portion
-from cprsim.job.policy import Capture, Policy, WhenBusy
+from cprsim.job.policy import Policy, SaveSchedule, WhenBusy
 from cprsim.job.records import Estimate, Floats
 from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
@@ -155,7 +155,7 @@ class CandidateEvaluator:
         capture = self._capture(name, None)
         return None if capture is None else capture.every_h
 
-    def _capture(self, name: str, interval_h: float | None) -> Capture | None:
+    def _capture(self, name: str, interval_h: float | None) -> SaveSchedule | None:
         """The capture of an option that runs at the searched interval, at one value of it."""
         option, longest_h = self.options[name], self.experiment.useful_h
         for place, capture in enumerate(option.policy_at(self.experiment, longest_h).captures):
@@ -199,7 +199,7 @@ class CandidateEvaluator:
         return lost
 
 
-def _shortest_h(capture: Capture, write_h: float) -> float:
+def _shortest_h(capture: SaveSchedule, write_h: float) -> float:
     """The shortest interval of a capture at which its saves do not queue [h].
 
     Saves in flight share the bandwidth, over which one alone takes `write_h`.
