@@ -22,7 +22,7 @@ from cprsim.commands.select.pricing import (
     options_of,
 )
 from cprsim.commands.select.search import most_writes
-from cprsim.errors import ParameterError, watch
+from cprsim.errors import ParameterError, Place, ScenarioError, watch
 from cprsim.job.losses import WHOLE
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
@@ -62,7 +62,7 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, C
     limit = limit_of(loaded, priced=limited)
     if limited and limit is None:
         message = f"there is no limit; say what may be lost with one of {LIMIT_OPTIONS}"
-        raise wrong(loaded, "accuracy", message)
+        raise ScenarioError.at(Place(loaded.path), message, key="accuracy")
     limit, n = limit or NO_LIMIT, replications
     if n is None:
         n = affordable(experiment, tail=limit.risk is not None)
