@@ -14,9 +14,10 @@ from zipfile import BadZipFile, ZipFile
 
 import pyarrow as pa
 
-from cprsim.errors import Place, Problem, TraceError
+from cprsim.errors import Place, Problem, TraceError, one_line
 
 LONGEST_LINE = 1 << 24  # bytes
+LONGEST_MESSAGE = 2_000  # characters
 MOST_TEXT = 200_000_000  # bytes of a document that is read as one
 MOST_UNPACKED = 4_000_000_000  # of a packed log
 CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
@@ -26,8 +27,9 @@ HEAD_BYTES = 65_536
 
 
 def trace_error(log: PathLike[str], line: int | None, message: str, key: str = "") -> TraceError:
-    """One complaint about one place."""
-    return TraceError([Problem(Place(Path(log), line), key, message)])
+    """One complaint about one place, cut where a log has names of any length."""
+    cut = message if len(message) <= LONGEST_MESSAGE else message[:LONGEST_MESSAGE] + "..."
+    return TraceError([Problem(Place(Path(log), line), one_line(key), cut)])
 
 
 @contextmanager

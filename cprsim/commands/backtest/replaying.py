@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.errors import ParameterError, ScenarioError
+from cprsim.errors import ParameterError, ScenarioError, counted
 from cprsim.failures.sources import stream
 from cprsim.job.policy import Policy
 from cprsim.job.records import PARTS, Estimate, Floats
 from cprsim.logs.fit.cost_fit import COST_KINDS
 from cprsim.logs.jobs.facts import LoggedJob, facts_of
 from cprsim.logs.jobs.ledger import JobLedger
+from cprsim.results.metrics import accuracy_columns
 from cprsim.results.money import (
     AUC_LOSS,
     Billed,
@@ -27,7 +28,6 @@ from cprsim.results.money import (
     summed,
 )  # fmt: skip
 from cprsim.results.pipeline import Outcome, StrategyOutcome, simulate
-from cprsim.results.rows import accuracy_columns
 from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.logged import (
     AS_IT_RAN,
@@ -98,11 +98,11 @@ def entries_of(recovery: Sequence[str]) -> list[Plain]:
             try:
                 entries.append(read_yaml(text, "--recovery")[0])
             except ScenarioError as error:
-                raise ParameterError(f"--recovery: {error.problems[0].message}") from None
+                raise ParameterError(error.problems[0].message, "--recovery") from None
         else:
             entries += [name.strip() for name in text.split(",") if name.strip()]
     if not entries:
-        raise ParameterError("--recovery: name at least one system, such as full")
+        raise ParameterError("name at least one system, such as full", option="--recovery")
     return entries
 
 
@@ -115,7 +115,7 @@ def backtests(
     Raises ParameterError where none is left.
     """
     replayed, left_out, entries = [], [], entries_of(recovery)
-    for number, job in enumerate(jobs):
+    for number, job in enumerate(counted("replaying jobs", jobs)):
         try:
             facts = facts_of(job)
             if not len(job.save_stalls_h) and "costs.save" not in " ".join(overrides):

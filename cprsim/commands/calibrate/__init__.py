@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim calibrate events.jsonl --save mine.yaml")
 def calibrate(
     *logs: Logs,
     nodes: StateNodes = 8,

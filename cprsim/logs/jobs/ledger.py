@@ -12,7 +12,7 @@ from math import inf, isfinite, isnan, nan
 import numpy as np
 import pandas as pd
 
-from cprsim.errors import one_line
+from cprsim.errors import counted, one_line
 from cprsim.failures.sources import stream
 from cprsim.job.records import PARTS, S_PER_H, Estimate, Floats
 from cprsim.logs.jobs.attempts import TOO_FAST
@@ -118,7 +118,7 @@ def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[J
             leave_open(course)
     usual_of_all = stage_times_of([attempt for course in courses for attempt in course.attempts])
     booked = []
-    for number, course in enumerate(courses):
+    for number, course in enumerate(counted("booking jobs", courses)):
         usual = stage_times_of(course.attempts)
         usual = usual if len(usual) >= FEW_INCIDENTS else usual_of_all
         known_s = course.warm_ups_s if len(course.warm_ups_s) >= FEW_INCIDENTS else of_all_s

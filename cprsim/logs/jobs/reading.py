@@ -172,8 +172,7 @@ def _tables(
         message = f"is no log that can be read: {what} with the columns start, end and last_step"
         if head.lstrip()[:1] in ("{", "["):
             what = "write one JSON object a line with time_unix_nano, in ns, and event at its top"
-            hint = "`jq -c '.[]'` unpacks an array, `jq -c .` joins lines"
-            message = f"no line is an event: {what} ({hint})"
+            message = f"no line is an event: {what} (`jq -c '.[]'` unpacks an array)"
         raise trace_error(path, 1, message)
 
 

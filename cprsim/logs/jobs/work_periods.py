@@ -106,8 +106,8 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
     took_s, steps = took_s[plain][::every_nth], steps[plain][::every_nth]
     seen_s = nearly_all_s = nan  # of a step: half of all steps were faster, nearly all slower
     if len(steps):
-        of = {"weights": steps, "method": "inverted_cdf"}
-        nearly_all_s, seen_s = np.quantile(took_s / steps, [FASTEST, 0.5], **of).tolist()
+        rate, of = took_s / steps, [FASTEST, 0.5]
+        nearly_all_s, seen_s = np.quantile(rate, of, weights=steps, method="inverted_cdf").tolist()
     saves = [save for run in course.runs for save in run.saves]
     tells_saves = any(isfinite(save.step) for save in saves)
     off, least_off = seen_s / course.step_s, nearly_all_s / course.step_s
