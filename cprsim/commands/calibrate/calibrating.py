@@ -33,6 +33,11 @@ from cprsim.results.pipeline import simulate
 from cprsim.scenario.logged import EachItsOwn, experiment_of
 
 FEWEST_FAILURES = 3
+UNTIMED = {
+    "save": "the logs do not tell what a save takes (0 s here, its stall is in the step): give it "
+    "before you choose an interval, as in --set costs.save='30 s'",
+    "load": "no load in the logs",
+}
 RESOLUTION_H = 1e-6 / 3600
 N_FUTURES = 400  # each with an MTBF that the failures so far leave open
 LEAST_SPREAD = 0.05  # of gaps: their variance over the square of their mean
@@ -89,8 +94,7 @@ def calibrate(
     untold = sum(isnan(job.save_every) for job in jobs)
     notes = [
         *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
-        *(f"no {kind} in the logs" for kind in ("save", "load")
-          if kind not in {cost.name for cost in costs}),
+        *(words for kind, words in UNTIMED.items() if kind not in {cost.name for cost in costs}),
         *crash_loops(jobs),
         *(note for cost in costs for note in cost.notes),
     ]  # fmt: skip
@@ -127,7 +131,7 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
     if 0.0 in costs_h["warmup"]:  # no family has such
         costs_h["warmup"] = [float(np.mean(costs_h["warmup"]))] * len(costs_h["warmup"])
     timed = [(kind, one) for kind, hours in costs_h.items() for one in hours if 0 < one < inf]
-    if not any(kind == "save" for kind, _ in timed):
+    if not any(job.n_saves for job in jobs):
         raise ParameterError(
             "the logs time no save, which a scenario needs: event logs do (docs/events.md), tables "
             "of attempts do not"
@@ -161,7 +165,7 @@ def _scenario(
             "kind": "job", "role": "worker", "family": fit.family, "mtbf": f"{fit.mean.mean!r} h",
             **({} if fit.spread is None else {fit.spread.name: fit.spread.mean}),
         },
-        **fitted.sections,
+        "costs": {"save": "0 s", **fitted.sections["costs"]},
         "recovery": [{
             "strategy": "full", "name": "as it ran",
             "interval": f"{every_h!r} h" if isfinite(every_h) else "never",
@@ -272,7 +276,7 @@ def _futures(calibration: Calibration, hours: float, n_even: float, seed: int) -
 
     `n_even` failures of a Poisson process would leave as much open. Of the saves the mean counts.
     """
-    (save_h,) = (cost.mean.mean for cost in calibration.costs if cost.name == "save")
+    save_h = sum(cost.mean.mean for cost in calibration.costs if cost.name == "save")
     useful, horizon = f"job.useful={ENOUGH_WORK * hours!r} h", f"job.horizon={hours!r} h"
     sets = (useful, horizon, f"costs.save={save_h!r} h", f"simulation.seed={seed}")
     experiment = experiment_of(calibration.scenario.sections, sets)
