@@ -34,8 +34,7 @@ from cprsim.scenario.logged import EachItsOwn, experiment_of
 
 FEWEST_FAILURES = 3
 UNTIMED = {
-    "save": "the logs do not tell what a save takes (0 s here, its stall is in the step): give it "
-    "before you choose an interval, as in --set costs.save='30 s'",
+    "save": "a save takes 0 s here, as no log tells it: give it, as in --set costs.save='30 s'",
     "load": "no load in the logs",
 }
 RESOLUTION_H = 1e-6 / 3600

@@ -44,6 +44,7 @@ INFERRED = {
     "deaths": "failures without their instant",
     "unseen_failures": "failures that nothing but a step back or a rollback shows",
     "unseen_saves": "saves that nothing but a delay shows",
+    "delays": "delays that no event explains, where a save was due: they count as work or degraded",
     "half_saves": "saves without their start or end",
     "begins": "steps at which attempts began, by the last save, the pace, or unknown",
     "warm_ups": "restarts whose warm-up the log does not show (it is in the load, work or saves)",
@@ -224,7 +225,7 @@ class _Booking:
         self._begins: dict[LoggedAttempt, Floats] = {}  # steps
         self._ends: dict[LoggedAttempt, Floats] = {}
         self._kept: list[tuple[Account, Floats]] = []  # of each run, the seconds that were not lost
-        self._first_h: list[tuple[float, float]] = []  # from when to when it did first-time work
+        self._first_s: list[tuple[float, float]] = []  # from when to when it did first-time work
         self._planned = Counter[str]()
         self._charged: list[tuple[LoggedAttempt, ImputedFailure, dict[str, Floats]]] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
@@ -435,7 +436,8 @@ class _Booking:
         """Book the hours of a run."""
         begin_step, frontier = self._begins[run], self._frontier
         account = account_of(run, self._pace, begin_s, begin_step, self._ends_s(run))
-        self._inferred["unseen_saves"] += account.n_unseen
+        late = "unseen_saves" if self._pace.loses_saves else "delays"
+        self._inferred[late] += account.n_unseen
         self._inferred["half_saves"] += sum(save.is_half for save in run.saves)
         self._ends[run], self._frontier = account.end_step, np.maximum(frontier, account.end_step)
         for part, took_s in (("save", account.save_s), ("degraded", account.degraded_s)):
@@ -443,14 +445,12 @@ class _Booking:
         self._kept.append((account, account.work_s))
         again_s = np.where(frontier > begin_step + STEP_BACK, account.until_s(frontier), 0.0)
         until_s = float((begin_s + account.save_s + account.degraded_s + account.work_s).mean())
-        first_h = float((account.work_s - again_s).mean()) / S_PER_H
-        self._first_h.append((until_s / S_PER_H - first_h, until_s / S_PER_H))
+        self._first_s.append((until_s - float((account.work_s - again_s).mean()), until_s))
 
     def _discard(self, begin_step: Floats) -> Floats:
         """Book the work beyond the step at which an attempt begins as lost; its hours."""
         lost_s = np.zeros(self._n)
-        for place in reversed(range(len(self._kept))):
-            account, kept_s = self._kept[place]
+        for place, (account, kept_s) in reversed([*enumerate(self._kept)]):
             until_s = np.minimum(kept_s, account.until_s(begin_step))
             self._kept[place] = account, until_s
             lost_s += kept_s - until_s
@@ -501,8 +501,8 @@ class _Booking:
         """
         useful_h = sum((kept_s for _, kept_s in self._kept), np.zeros(self._n)) / S_PER_H
         self._draws["useful"], left_h, useful_at_h = useful_h, float(useful_h.mean()), []
-        for begin_h, end_h in self._first_h:
-            useful_at_h.append((begin_h, begin_h + min(end_h - begin_h, left_h)))
+        for begin_h, end_h in np.divide(self._first_s, S_PER_H).tolist():
+            useful_at_h.append((begin_h, min(end_h, begin_h + left_h)))
             left_h -= useful_at_h[-1][1] - begin_h
         course = self._course
         off_h = np.abs(sum(self._draws.values()) - course.wall_s / S_PER_H).max()

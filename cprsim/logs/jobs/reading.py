@@ -170,7 +170,7 @@ def _tables(
     else:
         what = "no events of docs/events.md, no output of torchrun, and no CSV of attempts"
         message = f"is no log that can be read: {what} with the columns start, end and last_step"
-        if head.lstrip()[:1] in ("{", "["):
+        if re.match(r"\s*(\[\s*)*\{", head):
             what = "write one JSON object a line with time_unix_nano, in ns, and event at its top"
             message = f"no line is an event: {what} (`jq -c '.[]'` unpacks an array)"
         raise trace_error(path, 1, message)

@@ -267,13 +267,13 @@ def _delays(points: Points, pace: JobPace, *, is_begun: bool) -> tuple[Floats, F
     usual_s = pace.save_s if isfinite(pace.save_s) else 0.0
     clear = excess_s > max(CLEAR * pace.spread_s, LEAST_SAVE_SHARE * usual_s, LOG_ROUNDING)
     due = np.zeros(len(took_s), dtype=bool)
-    if isfinite(pace.every_steps) and pace.loses_saves:
+    if isfinite(pace.every_steps):
         at = points.step / pace.every_steps
         due = np.floor(at[1:] + LOG_ROUNDING) >= np.ceil(at[:-1] - LOG_ROUNDING)
         due[:1] &= not is_begun or saves_within(points, pace)[:1]  # its state was saved before
     opens = points.open_ & ~points.stalled
     unseen = clear & due & ~opens
-    is_save = opens | unseen
+    is_save = opens | (unseen & pace.loses_saves)
     stall_s = stall_s + np.where(is_save, np.clip(excess_s, 0.0, took_s), 0.0)
     if pace.is_said:
         slow_s = np.where(~is_save & (excess_s > LOG_ROUNDING), np.minimum(excess_s, took_s), 0.0)
