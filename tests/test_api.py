@@ -39,6 +39,19 @@ def test_importing_is_light() -> None:
     assert said.stdout.strip() == "[]"
 
 
+def test_a_run_loads_no_system_and_no_source_of_failures_that_it_does_not_have() -> None:
+    code = (
+        "import sys, cprsim; cprsim.run('quickstart', replications=1); print(*sys.modules); "
+        "cprsim.load('llm', ['recovery=[gemini]']); print(*sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded, with_gemini = said.stdout.splitlines()
+    assert "cprsim.failures.clocks" in loaded
+    unneeded = ("cprsim.recovery.systems.", "cprsim.failures.replay", "cprsim.failures.injected")
+    assert not [name for name in unneeded if name in loaded]
+    assert "cprsim.recovery.systems.memory" in with_gemini
+
+
 def test_the_public_names_are_there() -> None:  # which they are, the golden `numbers` holds
     assert set(cprsim.__all__) == set(dir(cprsim))
     assert len(NAMES) == 18
@@ -103,6 +116,24 @@ def test_overrides_are_a_mapping_or_texts() -> None:
         scenario.changed("costs.save=90 s")
     with pytest.raises(ParameterError, match=r"costs\.save: can't stand in a scenario"):
         scenario.changed({"costs.save": object()})
+
+
+def test_a_key_with_a_unit_of_time_takes_numbers_and_arrays() -> None:
+    changed = cprsim.load("quickstart", {"costs.save_s": np.float64(90), "failures.mtbf_h": 20})
+    assert changed.text == cprsim.load("quickstart", ["costs.save=90 s", "failures.mtbf=20 h"]).text
+    over = {
+        "failures.mtbf_h": np.array([4.0, 16.0]),
+        "recovery.full.interval_min": range(30, 91, 30),
+    }
+    points = cprsim.sweep("quickstart", over, {"recovery": ["full"]}, replications=50).frames[
+        "points"
+    ]
+    assert sorted({*points["failures.mtbf_h"]}) == [4, 16]
+    assert sorted({*points["recovery.full.interval_min"]}) == [30, 60, 90]
+    with pytest.raises(ParameterError, match=r"failures\.mtbf_h: can't stand in a scenario"):
+        cprsim.load("quickstart", {"failures.mtbf_h": [object()]})
+    with pytest.raises(cprsim.CprsimError, match=r"failures\.speed: .*unknown key"):
+        cprsim.load("quickstart", {"failures.speed_h": 3})
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
@@ -188,7 +219,7 @@ def test_figures_are_found_by_name() -> None:
 
 def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:
     run = cprsim.run(small_scenario(), replay=3)
-    lies = run.holds.path
+    lies = run.stored.path
     assert run.folder is None
     assert lies.is_dir()
     del run

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import starmap
 from pathlib import Path
 from textwrap import fill, indent
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
 from annotated_types import Ge, Le
 
@@ -121,7 +122,8 @@ def load(
         line; a mapping; or a scenario, to change it.
     overrides : mapping or sequence of str, optional
         ``{"costs.save": "90 s"}``, or ``["costs.save=90 s"]`` as ``--set`` takes them. Text is read
-        as YAML; numbers, lists and mappings are taken as they are.
+        as YAML; numbers, lists, arrays and mappings are taken as they are. A key that ends in a
+        unit of time takes plain numbers: ``{"costs.save_s": 90}``.
 
     Returns
     -------
@@ -164,8 +166,18 @@ def assignments(values: Mapping[str, Any] | Sequence[str]) -> list[str]:
         return list(values)
     return [
         f"{key}={value if isinstance(value, str) else _plain(key, value)}"
-        for key, value in values.items()
+        for key, value in starmap(_without_unit, values.items())
     ]
+
+
+def _without_unit(key: str, value: Any) -> tuple[str, Any]:
+    """Plain numbers at a key that ends in a unit, as columns of frames do, as texts with it."""
+    base, _, unit = key.rpartition("_")
+    if unit not in get_args(TimeUnit) or isinstance(value, str | Mapping):
+        return key, value
+    many = isinstance(value, Iterable)
+    texts = [f"{_plain(key, number)} {unit}" for number in (value if many else [value])]
+    return base, texts if many else texts[0]
 
 
 def shortcuts(section: str = "simulation", /, **values: Any) -> list[str]:
@@ -194,13 +206,13 @@ def number_of(option: str, value: float | str, like: str = "0.0002 or 0.02%") ->
 
 
 def _number(value: object) -> object:
-    """A number of numpy as one of Python; a path as text."""
+    """Numbers and arrays of numpy and pandas as those of Python; a path as text."""
     if isinstance(value, Path):
         return str(value)
-    item = getattr(value, "item", None)
-    if item is None:
+    tolist = getattr(value, "tolist", None)
+    if tolist is None:
         raise TypeError(f"{one_line(repr(value))} is no number, text, list or mapping")
-    return item()
+    return tolist()
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,6 +168,10 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         log.counted["dropped", late] += int((~in_time).sum())
     if log.records_alone:
         rows, in_time = rows[in_time], in_time[in_time]
+    if rows["end"].isna().any() and not log.points:  # another row may say it
+        known_h = rows["end"].where(rows["end"] > rows["start"])
+        alike = known_h.groupby([rows[name] for name in ("node", "start", "cause")], observed=True)
+        rows = rows.assign(end=rows["end"].fillna(alike.transform("max")))
     node, names = numbered(rows.pop("node"), log.nodes)
     if not in_time.all():
         rows, node = rows[in_time], node[in_time]

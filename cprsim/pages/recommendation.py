@@ -8,8 +8,8 @@ from typing import Any
 
 from cprsim.job.records import Estimate
 from cprsim.pages.money import WORK
-from cprsim.results.decisive import WITHOUT, Assumption, BreakEven, SpareNeed
 from cprsim.results.money import JobPrices
+from cprsim.results.unknown import AS_OTHERS, WITHOUT, Assumption, BreakEven, SpareNeed
 from cprsim.results.words import count, percent, significant, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 from cprsim.scenario.yaml_text import read_yaml
@@ -56,6 +56,8 @@ def turns_on(assumption: Assumption | None, of: str = "") -> str:
     at, name = f"at {assumption.tried}", assumption.choice
     if assumption.tried == WITHOUT:
         at = "without such failures"
+    elif assumption.tried == AS_OTHERS:
+        at = "if such failures took what the others take"
     then = f"{_costs(assumption.overhead_tried)} instead of {_costs(assumption.overhead)}"
     words = f"{name} costs {then}, the same choice"
     if assumption.choice_tried != name:
@@ -100,12 +102,15 @@ def waits_decide(
         if prices is not None and prices.prices.node_hour:
             cents = 100 * more * HOURS_PER_MONTH * prices.spare_node_hour
             cost += f", {shown(cents, prices.currency)} per {WORK}"
-        then = "is the cheapest" if need.is_best else "costs less than half"
+        then = "costs least" if need.is_best else "costs less than half"
+        then = "is the cheapest" if need.is_best and need.pays else then
         overhead = need.overhead.times(100)
         costs = with_interval(overhead.mean, overhead.half_width)
         clause = f"{need.system} {then}: {costs} % of useful time"
+        clause += "" if need.pays else ", but these nodes cost more than that saves"
         spares = f"with {need.n_spares} ({cost}), "
         clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
     if clauses:
         each = "; ".join(spares + clause for spares, clause in clauses.items())
-        yield f"Waits for spares decide: {each}."
+        does = "decide" if any(need.pays for need in needs) else "are much of the cost"
+        yield f"Waits for spares {does}: {each}."

@@ -85,11 +85,10 @@ def _table(table: Table, look: Look) -> Iterator[str]:
     for column, head, *cells in zip(table.columns, heads, *rows, strict=True):
         heading = [head] if width is None else head.split()
         words = [word for text in (head, *cells) for word in text.split()]
+        widest.append(max(map(len, [head, *cells])))
         if column.is_number:
-            widest.append(max(map(len, [*heading, *cells]), default=0))
-            least.append(widest[-1])
+            least.append(max(map(len, [*heading, *cells]), default=0))
         else:
-            widest.append(max(map(len, [head, *cells])))
             least.append(min(max(map(len, words), default=0), LONGEST_UNBROKEN))
     parts, gap = [[*range(n_naming)]], len(GAP)
     for place in range(n_naming, len(table.columns)):
@@ -102,7 +101,8 @@ def _table(table: Table, look: Look) -> Iterator[str]:
             yield ""
         room = max(0, (width or WIDEST) - sum(least[at] + gap for at in places) + gap)
         widths = {}
-        for at in sorted(places, key=lambda at: widest[at]):  # the narrowest have it first
+        # words have it before headings of numbers, the narrowest first
+        for at in sorted(places, key=lambda at: (table.columns[at].is_number, widest[at])):
             widths[at] = min(widest[at], least[at] + room)
             room -= widths[at] - least[at]
         widths = {at: widths[at] for at in places}

@@ -160,10 +160,11 @@ class RunningJob:
         self.plan()
         while self.job.status == GOING:
             own = Instant(env, self.began_h + self.to_h, self.rank)
-            others = [*self.asks, *(flow.over for flow in self.transfers.flows.values())]
+            transfers = [flow.over for flow in self.transfers.flows.values()]
+            others = [*self.asks, *transfers]
             yield env.any_of((own, *others)) if others else own
-            if not own.processed:  # a node or transfer came first: wait for the job's turn
-                yield Instant(env, env.at_h, self.rank)
+            if not any(event.processed for event in (own, *transfers)):
+                yield Instant(env, env.at_h, self.rank)  # a node came first: wait for its turn
             if any(other.triggered for other in others):
                 self.receive(self.to_h if own.processed else env.at_h - self.began_h)
             else:
@@ -177,7 +178,7 @@ class RunningJob:
         self.sim = sim_of(block.job, block.drawn, self.row, block.losses, self.log)
         self.job = self.sim.job
         self.asks = list[Ask]()  # of slots that wait for a node, as they are queued
-        self.transfers = Transfers(self.cluster.storage, block.shared_saves)
+        self.transfers = Transfers(self.cluster.storage, block.shared_saves, self.rank)
         self.lost = list[Floats]()
         self.find_failure(0, self.block.strikes.first[0, self.row])
         start(self.sim)

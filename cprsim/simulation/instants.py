@@ -32,3 +32,9 @@ class Instant(simpy.Event):
 
         self.env, self.callbacks, self._ok, self._value = env, [come], True, None
         env.schedule(self, rank, max(0.0, round(at_h * TICKS) / TICKS - env.now))
+
+
+def come_now(event: simpy.Event, rank: EventPriority) -> None:
+    """Trigger an event now, with a rank among the events of this instant."""
+    event._ok, event._value = True, None
+    event.env.schedule(event, rank)

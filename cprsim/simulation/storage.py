@@ -7,8 +7,17 @@ from math import inf
 from typing import NamedTuple
 
 import simpy
+from simpy.events import EventPriority
 
-from cprsim.simulation.instants import TICKS, TRANSFERS, Instant, Process, TickClock
+from cprsim.simulation.instants import (
+    JOBS,
+    TICKS,
+    TRANSFERS,
+    Instant,
+    Process,
+    TickClock,
+    come_now,
+)
 from cprsim.simulation.recoveries import rate_of_each
 from cprsim.simulation.spec import NONE
 from cprsim.simulation.state import Sim
@@ -20,11 +29,14 @@ Place = tuple[float, int, "Flow"]  # in a sorted list
 class Flow:
     """Equal transfers of one save or load.
 
-    `over` is triggered when all bytes have moved.
+    `over` is triggered when all bytes have moved, with the rank of its job.
     """
 
-    def __init__(self, env: simpy.Environment, n: int, each_bytes: float, cap: float) -> None:
+    def __init__(
+        self, env: simpy.Environment, n: int, each_bytes: float, cap: float, rank: EventPriority
+    ) -> None:
         self.n, self.left_bytes, self.bytes_per_h = n, each_bytes, cap  # at most, each
+        self.rank = rank
         self.each_bytes = each_bytes
         self.over = env.event()
         self.number = 0
@@ -49,33 +61,35 @@ class SharedStorage:
         self.n_slowed, self.capped_bytes_per_h = 0, 0.0  # of all flows together
         self.level_bytes_per_h = inf  # of each that has less than its cap
         self.odometer_bytes = self.read_at_h = 0.0
-        self.changed = env.event()
+        self.earlier = env.event()
+        self.wakes_h = inf
         env.process(self.runs())
 
     def runs(self) -> Process:
-        """End one flow after another; those that start or stop change when the next ends."""
+        """End one flow after another; it is woken where another flow makes the next end earlier."""
         while True:
-            self.changed = self.env.event()
-            at_h, _ = self.first_end()
-            own = Instant(self.env, at_h, TRANSFERS) if at_h < inf else None
-            yield self.changed if own is None else own | self.changed
+            self.earlier = self.env.event()
+            self.wakes_h, _ = self.first_end()
+            own = Instant(self.env, self.wakes_h, TRANSFERS) if self.wakes_h < inf else None
+            yield self.earlier if own is None else own | self.earlier
             self.read()
             at_h, flow = self.first_end()
             while flow is not None and at_h <= self.env.at_h + 1.0 / TICKS:
                 self.take(flow)
                 flow.left_bytes = 0.0
-                flow.over.succeed()
+                come_now(flow.over, flow.rank)
                 at_h, flow = self.first_end()
             self.balance()
 
-    def start(self, n: int, each_bytes: float, cap: float) -> Flow:
-        """Begin a bundle of `n` equal flows."""
-        flow = Flow(self.env, n, each_bytes, cap)
+    def start(self, n: int, each_bytes: float, cap: float, rank: EventPriority = JOBS) -> Flow:
+        """Begin a bundle of `n` equal flows of a job."""
+        flow = Flow(self.env, n, each_bytes, cap, rank)
         self.n_begun += 1
         flow.number = self.n_begun
         self.read()
         flow.since_h = self.read_at_h
-        self.put(flow, capped=False)
+        level = (self.bytes_per_h - self.capped_bytes_per_h) / (self.n_slowed + n)
+        self.put(flow, capped=cap <= level * (1.0 + RATE_ROUNDING))
         self.balance()
         return flow
 
@@ -148,7 +162,7 @@ class SharedStorage:
             self.capped_bytes_per_h = 0.0  # without rounding
 
     def balance(self) -> None:
-        """Find the level, and tell the process."""
+        """Find the level, and wake the process where a flow now ends earlier."""
         while self.capped and self.has_too_much(self.capped[-1][2]):
             self.moves(self.capped[-1][2], capped=False)
         while self.slowed:
@@ -157,8 +171,8 @@ class SharedStorage:
             if low.bytes_per_h > self.level_bytes_per_h * (1.0 + RATE_ROUNDING):
                 break
             self.moves(low, capped=True)
-        if not self.changed.triggered:
-            self.changed.succeed()
+        if self.first_end()[0] < self.wakes_h and not self.earlier.triggered:
+            self.earlier.succeed()
 
     def moves(self, flow: Flow, *, capped: bool) -> None:
         """A flow goes over to those that have their cap, or to the others."""
@@ -198,8 +212,10 @@ class Transfers:
     In the step their end is infinite until the storage has moved them.
     """
 
-    def __init__(self, storage: SharedStorage | None, saves: SharedSaves) -> None:
-        self.storage, self.saves = storage, saves
+    def __init__(
+        self, storage: SharedStorage | None, saves: SharedSaves, rank: EventPriority
+    ) -> None:
+        self.storage, self.saves, self.rank = storage, saves, rank
         self.flows = dict[Key, Flow]()
         self.link_began_bytes = 0.0  # the link's odometer as its flow began
 
@@ -225,7 +241,7 @@ class Transfers:
                 job.link_ends_bytes - job.link_bytes,
                 rate_of_each(sim.spec, job.n_moving),
             )
-            self.flows[LINK] = self.storage.start(job.n_moving, left_bytes, cap)
+            self.flows[LINK] = self.storage.start(job.n_moving, left_bytes, cap, self.rank)
         if job.n_moving:
             under_way.add(LINK)
         for key in [key for key in self.flows if key not in under_way]:
@@ -240,7 +256,7 @@ class Transfers:
         if key not in self.flows:
             _, n_flows, bytes_per_h = self.saves
             each_bytes = (ends_h - now_h) * bytes_per_h
-            self.flows[key] = self.storage.start(n_flows, each_bytes, bytes_per_h)
+            self.flows[key] = self.storage.start(n_flows, each_bytes, bytes_per_h, self.rank)
         return inf
 
     def move_link(self, sim: Sim) -> None:

@@ -74,3 +74,13 @@ def test_options_that_do_other_work_are_refused(scenario: Path) -> None:
     assert said.exit_code == 2
     assert "`fleet.jobs=2` changes the jobs" in said.stderr
     assert not Path("results").exists()
+
+
+def test_an_option_that_each_job_has_its_own_of_is_refused(scenario: Path) -> None:
+    Path("jobs.csv").write_text("useful_h,mtbf_h,nodes\n10,6,6\n20,6,12\n", "utf-8")
+    own = ("--set", "fleet={table: jobs.csv, spares: 2, window: 200 h}")
+    for key in ("job.useful=10 h,20 h", "failures.mtbf=3 h,6 h"):
+        said = call("fleet", scenario, *own, "--over", "spares=0,2", "--over", key)
+        assert said.exit_code == 2, key
+        assert "would change nothing" in said.stderr
+    assert not Path("results").exists()

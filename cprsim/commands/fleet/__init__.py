@@ -10,7 +10,7 @@ from cprsim.commands import command
 from cprsim.commands.fleet.answer import answer_of_fleet
 from cprsim.commands.fleet.figures import fleet_figures
 from cprsim.commands.fleet.folder import load_fleet, write_fleet
-from cprsim.commands.fleet.histories import prepare
+from cprsim.commands.fleet.histories import PreparedFleet, prepare
 from cprsim.commands.fleet.options import (
     decide,
     is_unpriced,
@@ -153,10 +153,18 @@ def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
 
 def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
     """All strategies at the scenario's own values, then at those of the axes; all can start."""
-    own_values, others, work = dict[str, Any](), [], prepare(loaded).work
+    own_values, others, prepared = dict[str, Any](), [], prepare(loaded)
+    for key, axis in axes.items():
+        at_each = (varied(loaded, {key: value}) for value in axis.written)
+        other = next((one for one in at_each if one.scenario != loaded.scenario), None)
+        if other is not None and _is_same(prepared, prepare(other)):
+            raise ParameterError(
+                f"--over {one_line(key)}: would change nothing, as the jobs of this fleet have "
+                "their own (fleet.table, fleet.vary)"
+            )
     for where in points_of(axes) if axes else []:
         scenario = varied(loaded, where)
-        if prepare(scenario).work != work:
+        if prepare(scenario).work != prepared.work:
             values = ", ".join(f"{key}={value}" for key, value in where.items())
             raise ParameterError(
                 f"`{one_line(values)}` changes the jobs, their useful hours or the window: options "
@@ -173,6 +181,12 @@ def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], i
         for where, scenario in [*own, *others]
         for strategy in range(len(scenario.scenario.recovery))
     ]
+
+
+def _is_same(fleet: PreparedFleet, other: PreparedFleet) -> bool:
+    """Whether two fleets are the same jobs, which share the same."""
+    scenarios = [[kind.scenario for kind in one.kinds] for one in (fleet, other)]
+    return fleet.section == other.section and scenarios[0] == scenarios[1]
 
 
 def _identity(loaded: LoadedScenario, axes: Axes) -> Identity:

@@ -22,7 +22,7 @@ from cprsim.pages.recommendation import (
 )
 from cprsim.results.folder import read_manifest, stored_scenario
 from cprsim.results.money import USEFUL, prices_in
-from cprsim.results.waiting import WAITING
+from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import count, hours, significant, with_ends, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
@@ -105,7 +105,7 @@ def _options(result: FleetResult) -> Table:
         not isnan(option.statistics["utilisation_fraction"].mean) for option in result.options
     )
     queued = any(option.statistics["queued_h"].mean > 0 for option in result.options)
-    waits = any(option.waits.is_shown for option in result.options)
+    waits = any(shows_waits(option.statistics) for option in result.options)
     columns = {
         "P90, %": ("p90_fraction", 100),
         **({"queued, h": ("queued_h", 1)} if queued else {}),

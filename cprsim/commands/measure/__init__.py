@@ -28,7 +28,7 @@ from cprsim.errors import ParameterError, watch
 from cprsim.files.units import SHARE, TIME
 from cprsim.job.losses import Metric
 from cprsim.results.folder import StoredResult, require_writable
-from cprsim.scenario.trained_on import digests_of, option_files
+from cprsim.scenario.curves import digests_of, option_files
 from cprsim.training.measuring.curve import curve_file
 from cprsim.training.measuring.design import design_of, measurable
 from cprsim.training.measuring.expectation import expect

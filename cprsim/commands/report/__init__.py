@@ -73,7 +73,7 @@ def report(
             folder.mkdir(parents=True, exist_ok=True)
             for source in answers:
                 named = {
-                    f"{source.holds.path.resolve().stem}-{name}": draw
+                    f"{source.stored.path.resolve().stem}-{name}": draw
                     for name, draw in source.document.drawings.items()
                 }
                 drawn += save_figures(named, folder, formats or ("png", "svg"))

@@ -25,10 +25,9 @@ from cprsim.pages.save import drawing
 from cprsim.results import pipeline
 from cprsim.results.folder import ResultTarget, StoredResult, load_or_compute
 from cprsim.results.limit import held_limits
-from cprsim.results.metrics import FINISHED, spreads, summarise
+from cprsim.results.metrics import FINISHED, summarise
 from cprsim.results.run import SHARES, cheapest_of, load_result, price_of, worth_seeing, write_run
-from cprsim.results.unknown import decisive_assumption
-from cprsim.results.waiting import spares_of, waits_of
+from cprsim.results.unknown import decisive_assumption, spares_of
 from cprsim.scenario.assemble import assemble
 
 if TYPE_CHECKING:
@@ -103,10 +102,10 @@ def run(
         choice, decisive = None, dict[str, Any]()
         if number is None:
             decisive["limits"] = held_limits(loaded, outcome)
-            summary = spreads(summarise(outcome))
+            summary = summarise(outcome)
             choice = cheapest_of(experiment.policies, summary, experiment.useful_h)
         if choice is not None:
-            finish = {k: waits_of(of) for k, of in summary.items() if of[FINISHED].mean == 1}
+            finish = {k: of for k, of in summary.items() if of[FINISHED].mean == 1}
             decisive |= {
                 "assumption": decisive_assumption(loaded, choice.name),
                 "spares": spares_of(experiment, finish, [choice.name]),

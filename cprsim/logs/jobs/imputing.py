@@ -21,6 +21,7 @@ from cprsim.logs.jobs.timeline import LoggedAttempt
 ORDER = (
     "detect", "save", "wait", "reschedule", "regroup", "load", "warm-up", "replay", "rebuild",
 )  # fmt: skip
+WORK = "work"  # what follows the last stage
 NOT_ALWAYS = "wait"  # a stage that is booked only where the log tells it
 EXPECTED_SHARE = 0.5  # of the failures that have a stage, for it to be missed in the others
 MOST_KEPT = 200  # failures that others are drawn from
@@ -51,21 +52,15 @@ def stage_times_of(attempts: Sequence[LoggedAttempt]) -> pd.DataFrame:
     stages = [
         name for name in ORDER if n_of[name] > EXPECTED_SHARE * len(complete) and name != NOT_ALWAYS
     ]
-    rows = np.array([_took_s(attempt, stages) for attempt in single], dtype=np.float64)
-    return pd.DataFrame(rows.reshape(len(single), len(stages)), columns=stages).dropna(how="all")
-
-
-def _took_s(attempt: LoggedAttempt, stages: Sequence[str]) -> Floats:
-    """Seconds of each stage: NaN unless the log says its start, and that of the next."""
-    starts = {name: at_s for name, at_s in attempt.stages if isfinite(at_s)}
-    if stages and isfinite(attempt.failed_s):
-        starts.setdefault(stages[0], attempt.failed_s)
-    order = [*sorted(starts.values()), attempt.begin_s]
-    took_s = np.full(len(stages), nan)
-    for place, (name, following) in enumerate(pairwise([*stages, ""])):
-        if name in starts and (not following or following in starts):
-            took_s[place] = order[order.index(starts[name]) + 1] - starts[name]
-    return took_s
+    began = [
+        dict.fromkeys(stages[:1], one.failed_s)
+        | {name: at_s for name, at_s in (*one.stages, (WORK, one.begin_s)) if isfinite(at_s)}
+        for one in single
+    ]
+    starts = pd.DataFrame(began, columns=[*ORDER, WORK], dtype=np.float64)
+    took_s = starts.bfill(axis=1).shift(-1, axis=1) - starts
+    is_told = starts[[*stages, WORK]].notna().to_numpy()[:, 1:]  # the start of the next one
+    return took_s[stages].where(is_told).dropna(how="all")
 
 
 class ImputedFailure(NamedTuple):
@@ -89,8 +84,13 @@ class Imputer:
         self._share: Floats | None = None
         self._kept: dict[tuple[str, ...], tuple[Floats, Ints]] = {}
 
-    def fill(self, attempt: LoggedAttempt, resumes: Callable[[Floats], Floats]) -> ImputedFailure:
-        """All instants; `resumes` gives the one at which work begins, by that of the failure."""
+    def fill(
+        self, attempt: LoggedAttempt, resumes: Callable[[Floats], Floats], silent_s: Floats
+    ) -> ImputedFailure:
+        """All instants; `resumes` gives the one at which work begins, by that of the failure.
+
+        `silent_s`: how long the job before it stood after its last sign [s]; NaN: any time.
+        """
         names, starts = self._expected(attempt)
         known_s = [at_s for at_s in starts if isfinite(at_s)]
         inferred = sum(not isfinite(at_s) for at_s in starts) + (not isfinite(attempt.begin_s))
@@ -99,7 +99,8 @@ class Imputer:
         if first > 0:
             low_s = attempt.alive_s if isfinite(attempt.alive_s) else 0.0
             next_s = np.full(self._n, known_s[0]) if known_s else resumes(np.full(self._n, low_s))
-            edges[:first] = self._before(names[:first], next_s, low_s)
+            silent_s = np.where(np.isnan(silent_s), inf, silent_s)
+            edges[:first] = self._before(names[:first], next_s, low_s, silent_s)
         resumed_s = np.maximum(resumes(edges[0]), known_s[-1] if known_s else edges[0])
         edges.append(resumed_s)
         sure = [place for place in range(first, len(starts)) if isfinite(starts[place])]
@@ -125,10 +126,7 @@ class Imputer:
         ]
         names, starts = [name for name, _ in expected], [at_s for _, at_s in expected]
         if isfinite(attempt.failed_s):
-            if not names:
-                return ["detect"], [attempt.failed_s]
-            if not isfinite(starts[0]):
-                starts[0] = attempt.failed_s
+            starts[0] = attempt.failed_s
         elif not names or (isfinite(starts[0]) and starts[0] > attempt.alive_s):
             names, starts = ["detect", *names], [nan, *starts]
         return names, starts
@@ -147,7 +145,9 @@ class Imputer:
             if name in starts or (name in self._stages and place <= last)
         ]
 
-    def _before(self, names: list[str], next_s: Floats, low_s: float) -> list[Floats]:
+    def _before(
+        self, names: list[str], next_s: Floats, low_s: float, silent_s: Floats
+    ) -> list[Floats]:
         """When the first stages began, of which the log gives none: (n_draws,) each.
 
         The job died after the last sign of its work, and no later than the silence since then
@@ -157,7 +157,7 @@ class Imputer:
         """
         usual = [name for name in names if name in self._stages]
         longest_s = float(self._gaps_s[-1]) if len(self._gaps_s) else inf
-        room_s = np.minimum(np.maximum(next_s - low_s, 0.0), longest_s)
+        room_s = np.minimum(np.maximum(next_s - low_s, 0.0), longest_s + silent_s)
         share = self._rng.random(self._n)
         n_others = self._n_others(usual)
         if n_others < FEWEST_TO_SPREAD:
@@ -167,7 +167,7 @@ class Imputer:
             possible = self._rng.random(self._n) < 2.0 / (n_others + 1)  # unlike all others
             for _ in range(TRIES):
                 drawn_s = next_s - self._one_each(usual).sum(axis=1)
-                silent = self._p_silent(drawn_s - low_s)
+                silent = self._p_silent(drawn_s - low_s - silent_s)
                 fits = ~possible & (drawn_s >= low_s) & (self._rng.random(self._n) < silent)
                 failed_s[fits] = drawn_s[fits]
                 possible |= fits
