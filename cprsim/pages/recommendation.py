@@ -8,6 +8,7 @@ from typing import Any
 
 from cprsim.job.records import Estimate
 from cprsim.pages.money import WORK
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.money import JobPrices
 from cprsim.results.unknown import AS_OTHERS, WITHOUT, Assumption, BreakEven, SpareNeed
 from cprsim.results.words import count, percent, significant, with_interval
@@ -32,9 +33,10 @@ def recommendation(
     """The recommended strategy or system as numbers.
 
     `entry` is its entry of `recovery` in a scenario; `less` the paired difference by which its
-    overhead is below that of `beats`. Overheads are shares of useful time.
+    overhead is below that of `beats`. Overheads are shares of useful time. `runs_as` is its
+    maintained implementation, None where it stands in a paper only.
     """
-    name = entry.get("name", entry["strategy"])
+    name, system = entry.get("name", entry["strategy"]), SYSTEMS[entry["strategy"]]
     return {
         "name": name,
         "strategy": entry["strategy"],
@@ -43,7 +45,17 @@ def recommendation(
         "beats": None if beats is None or beats == name else beats,
         "by": None if beats is None or beats == name or less is None else less.by_name,
         "turns_on": turns_on,
+        "runs_as": system.said_to_run_as or None,
     }
+
+
+def not_maintained(recommended: Mapping[str, Any] | None) -> Iterator[str]:
+    """Say that what is recommended stands in a paper only."""
+    if recommended is not None and recommended["runs_as"] is None:
+        yield (
+            f"{recommended['name']} has no maintained implementation: `cprsim systems` names the "
+            "cheapest system that has one."
+        )
 
 
 def turns_on(assumption: Assumption | None, of: str = "") -> str:

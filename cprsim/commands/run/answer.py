@@ -47,7 +47,7 @@ from cprsim.pages.document import (
 )
 from cprsim.pages.money import bills_frame, cheapest, money_section
 from cprsim.pages.provenance import origin
-from cprsim.pages.recommendation import recommendation, turns_on, waits_decide
+from cprsim.pages.recommendation import not_maintained, recommendation, turns_on, waits_decide
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import (
     ALWAYS_NAMED,
@@ -114,6 +114,7 @@ def answer_of_run(result: Result, **about: Any) -> Answer:
             "log_notes": result.log_notes,
             "worth_seeing": worth_seeing(result),
             "recommendation": recommended(result),
+            "spares": result.spares,
         },
         rows={"replications": result.replications, "events": result.timeline},
         **about,
@@ -199,6 +200,7 @@ def main_of_run(result: Result) -> Document:
             *assumed_limits(result),
             *verdicts(result),
             *sentences[1:],
+            *(not_maintained(recommended(result)) if is_whole else ()),
             *([cheapest(bills)] if bills else []),
             *(f"Log: {note}." for note in result.log_notes),
             *decisions(result),

@@ -28,6 +28,7 @@ from cprsim.pages.recommendation import (
     back_to_start,
     break_even_sentences,
     entry_from,
+    not_maintained,
     recommendation,
     turns_on,
     waits_decide,
@@ -82,6 +83,7 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
             "recommended": selection.chosen.strategy,
             "recovery": recovery_of(selection),
             "recommendation": _recommended(selection),
+            "spares": selection.spares,
             **{name: getattr(selection, name) for name in VALUES},
             "limit": selection.limit if selection.limited else None,
             "none_within_limit": [name for name, best in selection.best.items() if best is None],
@@ -264,6 +266,7 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     """Warnings, inputs that could reverse the decision, and its assumptions."""
     chosen = selection.chosen
     yield from _why_not(selection)
+    yield from not_maintained(_recommended(selection))
     yield from (f"Warning: {note}" for note in selection.notes)
     for candidate in selection.best.values():
         if candidate and candidate.beyond_fraction > BEYOND_FRACTION:

@@ -83,6 +83,8 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
          **(system.than_today or NO_ESTIMATE).columns("more_than_today"),
          "runs_as": system.facts.runs_as, "entry": system.facts.text, "interval": system.facts.how,
          "unknown": ", ".join(system.facts.unknown), "not_counted": system.facts.not_counted,
+         "memory_bytes": system.facts.memory_bytes,
+         "storage_fraction": system.facts.storage_share,
          "storage_bytes_per_h": system.facts.storage_bytes_per_h,
          "peers_bytes_per_h": system.facts.peers_bytes_per_h}
         for system in ranked_systems
@@ -119,6 +121,8 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "warnings": result.warnings,
             "recovery": _entries_text(ranked_systems),
             "recommendation": _recommended(comparison),
+            "near_optimal": [system.name for system in comparison.near_optimal],
+            "spares": comparison.spares,
         },
         rows={"replications": result.replications},
         **about,
