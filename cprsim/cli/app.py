@@ -213,7 +213,7 @@ class Guarded(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names of folders: none is imported."""
-        return [*super().list_commands(ctx), *NAMES]
+        return sorted({*super().list_commands(ctx), *NAMES})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name, which is imported when it is called."""
