@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.accounts.case import Case
+from tests.accounts.cases_costs import GOOGLE
 
 T0_NS = 1_741_000_000 * 10**9
 Told = tuple[float, str, dict[str, Any]]
@@ -301,13 +302,18 @@ CASES: list[Case] = [
         says=("count as failures: abort (1); 1 of these lost no work: if planned, write",)),
     Case("ends-that-contradict", {"e.jsonl": lines(*job(), (6001, "job.end", {
         "attempt": 1, "outcome": "failed"}))}, "ledger e.jsonl",
-        refused=("UTC a second job.end says 'failed', unlike the first; if these",)),
+        refused=("UTC a second job.end differs: 'failed'; if these are two jobs",)),
     Case("a-failure-told-after-the-end-of-its-attempt", {"e.jsonl": lines(*job()[:5],
         (2700, "job.end", {"attempt": 0, "outcome": "failed"}),
         (2790, "failure", {"attempt": 0, "step": 130}), *job()[8:])}, "ledger e.jsonl",
         {"frames.hours.1.hours": 600 / 3600, "values.inferred.instants": 0}),
     Case("no-event-of-a-save", {"e.jsonl": lines(*without(job(), "save.start", "save.commit"))},
         "ledger e.jsonl", {"values.inferred.untold_saves": 1}, says=("save unknown",)),
+    Case("a-pause-where-a-save-was-due", {"e.jsonl": lines(*[
+        (at_s + 500 * (at_s > 2060), *said) for at_s, *said in at_two_paces()[:11]])},
+        "ledger e.jsonl", {"values.inferred.delays": 1}, says=("1 delays that no event explains, where a save was",)),
+    Case("saves-without-their-time", {"g.log": GOOGLE}, "calibrate g.log",
+        says=("a save takes 0 s here, as no log tells it: give it, as in --set costs.save=",)),
     Case("events-in-an-array", {"e.jsonl": f"[{lines(*job()).replace('}', '},')}]"},
         "ledger e.jsonl", refused=("e.jsonl:1: no line is an event", "`jq -c '.[]'`")),
     Case("dates-of-another-form", {"a.csv": f"{TABLE}02.03.2026 08:00,02.03.2026 09:00,10,10,\n"},

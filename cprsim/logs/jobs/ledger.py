@@ -436,8 +436,7 @@ class _Booking:
         """Book the hours of a run."""
         begin_step, frontier = self._begins[run], self._frontier
         account = account_of(run, self._pace, begin_s, begin_step, self._ends_s(run))
-        late = "unseen_saves" if self._pace.loses_saves else "delays"
-        self._inferred[late] += account.n_unseen
+        self._inferred["unseen_saves" if self._pace.loses_saves else "delays"] += account.n_unseen
         self._inferred["half_saves"] += sum(save.is_half for save in run.saves)
         self._ends[run], self._frontier = account.end_step, np.maximum(frontier, account.end_step)
         for part, took_s in (("save", account.save_s), ("degraded", account.degraded_s)):

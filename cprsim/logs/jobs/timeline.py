@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from cprsim.errors import ParameterError, one_line
+from cprsim.errors import ParameterError
 from cprsim.events import STAGES
 from cprsim.job.records import Bools, Floats, Ints
 from cprsim.logs.jobs.causes import DONE, is_planned, word_of
@@ -278,8 +278,7 @@ class JobTimeline:
             return  # another attempt has followed, which counted it; or it struck nobody
         if self._state is OVER:
             if name == "job.end" and (word_of(event.outcome) in DONE) != self.finished:
-                message = f"a second job.end says {one_line(event.outcome)!r}, unlike the first"
-                raise self.contradiction(at_s, message)
+                raise self.contradiction(at_s, f"a second job.end differs: {event.outcome!r}")
             if name in ("job.start", "train.resume") or name in STAGES:
                 self._reopen(at_s, event)
             elif self._too_late(at_s, name) not in SAVE_ENDS:
