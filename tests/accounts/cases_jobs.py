@@ -311,7 +311,7 @@ CASES: list[Case] = [
         "ledger e.jsonl", {"values.inferred.untold_saves": 1}, says=("save unknown",)),
     Case("a-pause-where-a-save-was-due", {"e.jsonl": lines(*[
         (at_s + 500 * (at_s > 2060), *said) for at_s, *said in at_two_paces()[:11]])},
-        "ledger e.jsonl", {"values.inferred.delays": 1}, says=("1 delays that no event explains, where a save was",)),
+        "ledger e.jsonl", {"values.inferred.delays": 1}, says=("1 delays that no event explains",)),
     Case("saves-without-their-time", {"g.log": GOOGLE}, "calibrate g.log",
         says=("a save takes 0 s here, as no log tells it: give it, as in --set costs.save=",)),
     Case("events-in-an-array", {"e.jsonl": f"[{lines(*job()).replace('}', '},')}]"},
