@@ -162,15 +162,16 @@ def _could_matter(cells: pd.Series[str], read: pd.DataFrame) -> bool:
     words, n = cells.unique(), (cells != "").sum()
     if any(map(is_planned, words)):
         return bool((cells.map(is_planned) != (is_done | read["cause"].map(is_planned))).any())
-    if not (cells.groupby(read["job"]).nunique() > 1).any():
-        return False
+    varies = bool((cells.groupby(read["job"]).nunique() > 1).any())
+    if not varies or OF_STEPS.search(str(cells.name)):
+        return varies
     numbers = pd.to_numeric(cells.where(cells != "", "nan"), errors="coerce")
     if numbers.notna().sum() == n:
         most = LIKE_STEPS * read["last_step"].max()
         are_low = not (numbers > read["last_step"]).any() and numbers.max() >= most
-        is_step = are_low and (numbers.diff()[1:] != 1.0).any()
-        if is_step or (by_name := OF_STEPS.search(str(cells.name))) or not (numbers == 0).any():
-            return bool(is_step or by_name)
+        is_step = bool(are_low and (numbers.diff()[1:] != 1.0).any())
+        if is_step or not (numbers == 0).any():
+            return is_step
     of = [read[name] for name in ("cause", "node") if read[name].duplicated().any()]
     told = any((cells.groupby(one).nunique() == 1).all() for one in of)
     return not told and len(words) < max(NEARLY_ALL * n, FEWEST_TEXTS)

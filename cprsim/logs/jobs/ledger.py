@@ -34,7 +34,6 @@ from cprsim.logs.jobs.work_periods import (
 
 N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
-IDLE_H = 1e-6  # of work that a failure lost: less is none
 CAUSES_SHOWN = 8
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
 SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
@@ -141,7 +140,7 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
 def notes_on_ends(jobs: Sequence[JobLedger]) -> list[str]:
     """Which ends of attempts are planned, and which count as failures, by their causes."""
     failed = [one for job in jobs for one in job.incidents if one.n_failures and one.cause]
-    idle = sum(one.parts_h.get("lost", 0.0) < IDLE_H for one in failed)
+    idle = sum("lost" not in one.parts_h for one in failed)
     ask = f"; {idle} of these lost no work: if planned, write the cause 'planned stop'" * (idle > 0)
     planned = sum((Counter(job.planned) for job in jobs), Counter[str]())
     failures = "that count as failures", Counter(one.cause for one in failed), ask
