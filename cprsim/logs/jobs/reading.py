@@ -158,7 +158,7 @@ def _tables(
     lines = head.splitlines()
     if any(hint in head for hint in HINTS):
         yield from _of_rows(torch_events(path, damaged))
-    elif is_header(lines[0] if lines else ""):
+    elif is_header(next((line for line in lines if line[:1] != "#"), "")):
         yield from _of_rows(attempt_events(path, time_unit, notes))
     elif any(map(fields_of, lines)):
         with opened(path) as file:
@@ -170,6 +170,7 @@ def _tables(
     else:
         what = "no events of docs/events.md, no output of torchrun, and no CSV of attempts"
         message = f"is no log that can be read: {what} with the columns start, end and last_step"
+        message += f", but {one_line(''.join(lines[:1]))!r}"
         if re.match(r"\s*(\[\s*)*\{", head):
             what = "write one JSON object a line with time_unix_nano, in ns, and event at its top"
             message = f"no line is an event: {what} (`jq -c '.[]'` unpacks an array)"
