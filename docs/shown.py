@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 from collections import Counter
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from io import StringIO
 from itertools import chain
 from pathlib import Path
@@ -118,21 +118,12 @@ def _claims() -> pd.DataFrame:
 
 
 def _printed(command: str, folder: Path | None) -> str:
-    """What a command prints on a terminal."""
-    ours, theirs = os.openpty()
-    run = subprocess.Popen(
-        ["sh", "-c", command], stdout=theirs, stderr=subprocess.DEVNULL, cwd=folder,
-        env=os.environ | {"COLUMNS": str(WIDTH), "NO_COLOR": "1"},
-    )  # fmt: skip
-    os.close(theirs)
-    printed = b""
-    with suppress(OSError):  # how Linux says that nothing follows
-        while part := os.read(ours, 2**16):
-            printed += part
-    os.close(ours)
-    if run.wait():
-        raise subprocess.CalledProcessError(run.returncode, command)
-    return printed.decode().replace("\r\n", "\n")
+    """What a command prints."""
+    wide = os.environ | {"COLUMNS": str(WIDTH)}
+    run = ["sh", "-c", command]
+    return subprocess.run(
+        run, capture_output=True, text=True, check=True, cwd=folder, env=wide
+    ).stdout
 
 
 def _typed(command: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -105,7 +106,8 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
     from cprsim.pages.terminal import MOST_REMARKS, Look, text_of
 
     document, values = answer.document, answer.values
-    width = get_terminal_size().columns if sys.stdout.isatty() else None
+    has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
+    width = get_terminal_size().columns if has_width else None
     best = values.get("best", (values.get("recommendation") or {}).get("name"))
     look = Look(width, style_on(sys.stdout), best, values.get("warnings") or ())
     echo(text_of(document, verbose=status.verbose, look=look), is_printable=True)

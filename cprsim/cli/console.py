@@ -198,15 +198,13 @@ class StatusLine:
 
 def _bar() -> Bar:
     """A bar of one line on stderr that leaves nothing behind."""
-    from rich.console import Console  # takes a tenth of a second
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
+    from rich import console, progress  # takes a tenth of a second
 
-    return Bar(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(BAR_WIDTH),
-        TextColumn("{task.fields[far]}", markup=False),
-        console=Console(file=sys.stderr, force_terminal=True),
+    return progress.Progress(
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(BAR_WIDTH),
+        progress.TextColumn("{task.fields[far]}", markup=False),
+        console=console.Console(file=sys.stderr, force_terminal=True),
         auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False,
     )  # fmt: skip
 
