@@ -33,10 +33,6 @@ from cprsim.results.pipeline import simulate
 from cprsim.scenario.logged import EachItsOwn, experiment_of
 
 FEWEST_FAILURES = 3
-UNTIMED = {
-    "save": "a save takes 0 s here, as no log tells it: give it, as in --set costs.save='30 s'",
-    "load": "no load in the logs",
-}
 RESOLUTION_H = 1e-6 / 3600
 N_FUTURES = 400  # each with an MTBF that the failures so far leave open
 LEAST_SPREAD = 0.05  # of gaps: their variance over the square of their mean
@@ -93,7 +89,8 @@ def calibrate(
     untold = sum(isnan(job.save_every) for job in jobs)
     notes = [
         *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
-        *(words for kind, words in UNTIMED.items() if kind not in {cost.name for cost in costs}),
+        *(f"the logs time no {kind} (0 s here): give it, as in --set costs.{kind}='30 s'"
+          for kind in ("save", "load") if kind not in {cost.name for cost in costs}),
         *crash_loops(jobs),
         *(note for cost in costs for note in cost.notes),
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from cprsim.errors import ParameterError
 from cprsim.events import STAGES
 from cprsim.job.records import Bools, Floats, Ints
 from cprsim.logs.jobs.causes import DONE, is_planned, word_of
-from cprsim.logs.jobs.reading import NOT_READ, NS_PER_S
+from cprsim.logs.jobs.reading import DATED_NS, NOT_READ, NS_PER_S
 
 START, WORK, STANDS, OVER = range(4)  # what the job does
 NOTICED = "noticed"  # a stage of which the next event tells what it was
@@ -160,6 +160,8 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobT
     reached_s, others_s = ((column_ns - begins_ns) / NS_PER_S for column_ns in time_ns)
     step = steps["step"].to_numpy()
     course = JobTimeline(job, begins_ns, (reached_s, step))
+    if begins_ns < DATED_NS[0] <= ends_ns:
+        raise course.contradiction(0.0, "a log of today begins", "write all in ns since 1970")
     rows = _telling(reached_s, step, steps["attempt"].to_numpy(), others_s)
     progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
