@@ -17,6 +17,7 @@ from cprsim.cli import SEARCH_AFTER
 from tests.making import small_scenario, undrawing
 
 pytest.register_assert_rewrite("tests.simulators", "tests.recovery.lives")
+os.environ.pop("COLUMNS", None)  # of xdist's workers: answers would be that wide
 gc.set_threshold(*SEARCH_AFTER)  # as the program does
 too_slow = [hypothesis.HealthCheck.too_slow]  # a busy machine is no failure
 hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=too_slow)

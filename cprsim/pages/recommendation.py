@@ -49,13 +49,10 @@ def recommendation(
     }
 
 
-def not_maintained(recommended: Mapping[str, Any] | None) -> Iterator[str]:
-    """Say that what is recommended stands in a paper only."""
-    if recommended is not None and recommended["runs_as"] is None:
-        yield (
-            f"{recommended['name']} has no maintained implementation: `cprsim systems` names the "
-            "cheapest system that has one."
-        )
+def maintained(recommended: Mapping[str, Any] | None) -> str:
+    """Words for what stands in a paper only; else empty."""
+    is_paper = recommended is not None and recommended["runs_as"] is None
+    return "no maintained implementation" if is_paper else ""
 
 
 def turns_on(assumption: Assumption | None, of: str = "") -> str:

@@ -17,14 +17,14 @@ from cprsim.pages.money import WORK
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import (
     break_even_sentences,
-    not_maintained,
+    maintained,
     recommendation,
     turns_on,
     waits_decide,
 )
 from cprsim.results.folder import read_manifest, stored_scenario
 from cprsim.results.money import USEFUL, prices_in
-from cprsim.results.unknown import WAITING, shows_waits
+from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import count, hours, significant, with_ends, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
@@ -90,7 +90,6 @@ def _document(result: FleetResult) -> Document:
         answer=[_advice(result), *waits_decide(decision.spares, decision.n_nodes, prices, of)],
         table=_options(result),
         remarks=[
-            *not_maintained(_recommended(result)),
             *_cautions(result),
             *break_even_sentences(decision.break_evens),
         ],
@@ -195,13 +194,14 @@ def _advice(result: FleetResult) -> str:
         unsure = " The interval holds 0: more histories would tell."
     amount = with_ends(*saves.triple, _unit(result))
     less = f"Compared with {present} it saves {amount} per {_month(result)}."
-    return f"Recommendation: {best}. {less}{unsure}"
+    words = maintained(_recommended(result))
+    return f"Recommendation: {best}{f' ({words})' if words else ''}. {less}{unsure}"
 
 
 def _cautions(result: FleetResult) -> list[str]:
     """Stale shards of the recommended option, cheaper stale options, and left-out options."""
     best, cautions = result.option(result.decision.best), []
-    if shows_waits(best.statistics):
+    if 2 * waiting(best.statistics) > best.statistics["overhead_fraction"].mean:
         cautions.append(
             "Compared are the entries of `recovery` alone: `cprsim systems` compares others, some "
             "of which do not wait for spares."

@@ -47,7 +47,7 @@ from cprsim.pages.document import (
 )
 from cprsim.pages.money import bills_frame, cheapest, money_section
 from cprsim.pages.provenance import origin
-from cprsim.pages.recommendation import not_maintained, recommendation, turns_on, waits_decide
+from cprsim.pages.recommendation import maintained, recommendation, turns_on, waits_decide
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import (
     ALWAYS_NAMED,
@@ -189,7 +189,8 @@ def document_of_run(result: Result) -> Document:
 
 def main_of_run(result: Result) -> Document:
     """Its question, answer, table and remarks."""
-    sentences, is_whole, bills = answer(result), result.replay is None, result.bills
+    is_whole, bills = result.replay is None, result.bills
+    sentences = answer(result, maintained(recommended(result)))
     prices = prices_in(result.path) if result.spares else None
     return Document(
         title=f"What failures cost: {result.name}",
@@ -200,7 +201,6 @@ def main_of_run(result: Result) -> Document:
             *assumed_limits(result),
             *verdicts(result),
             *sentences[1:],
-            *(not_maintained(recommended(result)) if is_whole else ()),
             *([cheapest(bills)] if bills else []),
             *(f"Log: {note}." for note in result.log_notes),
             *decisions(result),

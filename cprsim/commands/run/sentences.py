@@ -55,7 +55,7 @@ def question(result: Result) -> str:
     )
 
 
-def answer(result: Result) -> list[str]:
+def answer(result: Result, maintained: str = "") -> list[str]:
     """The answer first, then ties of strategies and the accuracy that it costs."""
     summary = result.summary
     best = result.cheapest
@@ -63,7 +63,7 @@ def answer(result: Result) -> list[str]:
         return ["No strategy reliably gets this job done."]
     finishing = [policy for policy in result.policies if summary[policy.name][FINISHED].mean == 1]
     plain = plain_full(finishing)
-    acts = WHAT_FAILURES_DO.get(best.on_failure), _saving(best, result.useful_h)
+    acts = WHAT_FAILURES_DO.get(best.on_failure), _saving(best, result.useful_h), maintained
     choice = f"{best.name} ({'; '.join(filter(None, acts))})"
     cost = _cost(summary[best.name])
     overhead = {policy: summary[policy.name]["overhead_fraction"].mean for policy in finishing}

@@ -28,7 +28,7 @@ from cprsim.pages.recommendation import (
     back_to_start,
     break_even_sentences,
     entry_from,
-    not_maintained,
+    maintained,
     recommendation,
     turns_on,
     waits_decide,
@@ -233,7 +233,9 @@ def _decision(selection: Selection) -> list[str]:
     loses = "It loses no samples."
     if chosen.policy.leaves_stale:
         loses = selection.limit.held(chosen.loss.mean, chosen.upper_bound).sentence
-    run = f"Recommended: {chosen.strategy}, {chosen.saving}, at {costs}"
+    words = maintained(_recommended(selection))
+    name = f"{chosen.strategy} ({words})" if words else chosen.strategy
+    run = f"Recommended: {name}, {chosen.saving}, at {costs}"
     return [f"{run}: {against}. {loses}", entry]
 
 
@@ -266,7 +268,6 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     """Warnings, inputs that could reverse the decision, and its assumptions."""
     chosen = selection.chosen
     yield from _why_not(selection)
-    yield from not_maintained(_recommended(selection))
     yield from (f"Warning: {note}" for note in selection.notes)
     for candidate in selection.best.values():
         if candidate and candidate.beyond_fraction > BEYOND_FRACTION:
