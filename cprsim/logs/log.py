@@ -15,6 +15,7 @@ import pandas as pd
 from cprsim.errors import ParameterError
 from cprsim.failures.limits import MOST_NODES
 from cprsim.failures.outages import (
+    ROUNDING_H,
     Counted,
     Note,
     Outages,
@@ -38,6 +39,7 @@ LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
 BETWEEN_LOOKS = 1.5  # steps, at most: a longer time is one in which nobody looked
+MOSTLY, NEARLY_ALL = 0.5, 0.9  # shares
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
 
@@ -62,6 +64,7 @@ class Log:
     step_h: float = 0.0  # between looks at the nodes
     evidence: Mapping[str, str] = field(default_factory=dict)  # for n_nodes, begins and ends
     resolution_h: float = 0.0  # what begins are only known to, if that is a day or more
+    states_unsaid: bool = False  # each row is a span of a node, of which nothing says its state
     records_alone: bool = False  # what was watched is not known: no period is longer than the file
 
 
@@ -158,6 +161,8 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     complaint = "the outage of {value} ends before it begins"
     no_row_where(rows["end"] < rows["start"], rows["node"], path, "end", complaint)
     (from_h, to_h), facts = _window(path, log, spec)
+    if log.states_unsaid:
+        _require_outages(path, rows, to_h - from_h)
     if log.times.since_1970:
         _require_past(path, rows, to_h if spec.ends[1] is not None else -np.inf)
     in_time = np.ones(len(rows), dtype=bool)
@@ -224,6 +229,29 @@ def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
         if late.any():
             at = written(float(rows[name].to_numpy()[late][0]))
             no_row_where(late, rows["node"], path, name, f"of {{value}} lies in the future ({at})")
+
+
+def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float) -> None:
+    """Raise TraceError where the rows of nodes fill most of their time: these are no outages."""
+    rows = rows[["node", "start", "end"]].dropna()
+    rows = rows[rows["node"].map(rows["node"].value_counts()).astype(int) > 1]  # several each
+    if rows.empty or (rows["end"] - rows["start"]).sum() < MOSTLY * window_h:
+        return  # not even one node
+    rows = rows.sort_values(["node", "start", "end"])
+    of_node = rows.groupby("node", observed=True)
+    before_h = of_node["end"].cummax().groupby(rows["node"], observed=True).shift()
+    new_h = rows["end"] - np.fmax(rows["start"], before_h)  # overlaps count once
+    filled_h = float(new_h.clip(lower=0).sum()) / of_node.ngroups
+    log_h = float(rows["end"].max() - rows["start"].min())
+    follow = (rows["start"] - before_h).abs().dropna() <= ROUNDING_H
+    if filled_h > MOSTLY * (log_h if follow.mean() > NEARLY_ALL else max(log_h, window_h)):
+        message = (
+            f"the rows fill {filled_h / log_h:.0%} of the time of their nodes: they are stays in "
+            "any state, or up-times, not outages. If a column tells the state, --column state=NAME "
+            "--down WORDS reads it; else keep the rows of outages. If all are outages, --period "
+            "says how long nodes were watched"
+        )
+        raise trace_error(path, None, message, "end")
 
 
 def _require_failures(path: PathLike[str], outages: Outages) -> None:

@@ -17,11 +17,13 @@ from cprsim.job.records import Floats
 from cprsim.logs.columns import (
     MOST_LISTED,
     columns_of,
+    forms_of,
     how_read,
     meanings,
     not_read,
     plain,
     require_no_jobs,
+    signed,
     states,
     unit_of,
 )
@@ -110,9 +112,9 @@ class _Table:
         pieces = [rows for rows in pieces if len(rows)]
         if times is None:
             raise trace_error(path, None, "holds no row with a node")
-        if self.said and (wrong := {*map(plain, spec.down_words)} - {*map(plain, self.said)}):
-            there = ", ".join(self.said)
-            message = f"no row has {', '.join(sorted(wrong))!r}; there are: {there}"
+        there = set[str]().union(*map(forms_of, self.said))
+        if self.said and (wrong := {*map(signed, spec.down_words)} - there):
+            message = f"no row has {', '.join(sorted(wrong))!r}; there are: {', '.join(self.said)}"
             raise trace_error(path, None, message, "down")
         rows, known_to_h = _joined(pieces), self.known_to_h if times.dated else 0.0
         n_read = len(rows) + n_rows(notes_of(self.counted)) - self.counted["dropped", NO_STATE]
@@ -129,7 +131,7 @@ class _Table:
             looks["dates"] = dates_of(dates, path, times, spec, twice)
         return Log(
             rows, self.counted, points=not self.columns.keys() & {"end", "duration", "state"},
-            times=times, notes=self._notes(times), n_read=n_read, resolution_h=known_to_h, **looks,
+            times=times, states_unsaid="state" not in self.columns, notes=self._notes(times), n_read=n_read, resolution_h=known_to_h, **looks,
         )  # fmt: skip
 
     def _notes(self, times: Times) -> tuple[Note, ...]:
