@@ -45,14 +45,18 @@ PLANNED = {
 }  # fmt: skip
 OF_SLURM = {"idle", "alloc", "allocated", "mix", "mixed"}
 OVER = {"resolved", "repaired", "recovered", "cleared"}  # of a node, or an outage
-OF_JOBS = {"completed", "failed", "cancelled", "timeout", "outofmemory", "preempted"}
+OF_JOBS = {
+    "completed", "failed", "cancelled", "timeout", "outofmemory", "preempted", "succeeded", "done",
+    "exit", "evicted", "killed",
+}  # fmt: skip
+JOB_COLUMN = re.compile(r"(?:(?:job|task|run|submission)[ _]?(?:id|name)?|pod)(?:[ _]name)?", re.I)
 FLAGS = {
     "1": True, "true": True, "yes": True, "y": True, "t": True, "on": True, "x": True,
     "0": False, "false": False, "no": False, "n": False, "f": False, "off": False, "": False,
 }  # fmt: skip
 OF_SACCT = "`sacct -a -X --duplicates -S 2024-01-01 -P -o JobID,State,Start,End,NodeList`"
 MOST_STATES = 30
-NEARLY_ALL = 0.9
+NEARLY_ALL, FEW = 0.9, 3
 MOST_LISTED = 6
 
 
@@ -98,7 +102,7 @@ def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> in
     parts = parts if len(parts) == 1 else [part for part in parts if part != "planned"]
     for words, says in ((DOWN, BEGIN), (PLANNED, NEITHER), (UP | OVER, END)):
         if all(part in DOWN | PLANNED | UP | OVER for part in parts) and words.intersection(parts):
-            return says
+            return UNKNOWN_STATE if says == END and str(cell).endswith("*") else says  # of Slurm
     return UNKNOWN_STATE
 
 
@@ -177,11 +181,14 @@ def require_no_jobs(table: pd.DataFrame, path: PathLike[str]) -> None:
     """Raise TraceError for a table of jobs: how long they ran is no length of an outage."""
     for name in table:
         words = {plain(word) for word in table[name].unique()[:MOST_STATES]}
-        if "nodefail" in words or len(words & OF_JOBS) > 1:
+        is_id = JOB_COLUMN.fullmatch(str(name)) and len(table) > FEW and table[name].is_unique
+        if is_id or "nodefail" in words or len(words & OF_JOBS) > 1:
+            shown = "" if is_id else f" ({words_in(table[name])})"
             message = (
-                f"each row is a job ({words_in(table[name])}), whose end may be a failure, but "
-                f"whose length is no outage's: write them with {OF_SACCT}, or write a table with "
-                "node and start, the ends of the jobs that a node took down"
+                f"each row is a job{shown}, whose end may be a failure, but whose length is no "
+                f"outage's: write them with {OF_SACCT}, or write a table with node and start, the "
+                "ends of the jobs that a node took down; if each row is an outage, "
+                f"--ignore {quote(str(name))}"
             )
             raise trace_error(path, header_line(table), message, str(name))
 

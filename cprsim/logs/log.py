@@ -21,25 +21,27 @@ from cprsim.failures.outages import (
     Outages,
     brought_together,
     coalesced,
+    most_by_chance,
     n_rows,
     notes_of,
     outages_of,
     spread,
     with_lives,
 )
-from cprsim.job.records import Ints
+from cprsim.job.records import Floats, Ints
 from cprsim.logs.files import trace_error
 from cprsim.logs.names import spellings
 from cprsim.logs.node_file import lives_of, read_nodes
 from cprsim.logs.reading import FIRST_ROW, no_row_where
 from cprsim.logs.spec import A_LOG, TABLE_OPTIONS, LogSpec
-from cprsim.logs.times import Times, date_h, read_times, written
+from cprsim.logs.times import DAY_H, Times, date_h, read_times, written
 
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
 BETWEEN_LOOKS = 1.5  # steps, at most: a longer time is one in which nobody looked
 MOSTLY, NEARLY_ALL = 0.5, 0.9  # shares
+MUCH, FEW, AGAIN_H = 0.1, 2, 1.0  # failures of one node that follow each other
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
 
@@ -108,7 +110,7 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
         if outages.window_h < window_h:
             facts["ends"] = "read", "the last of the nodes leaves"
         _require_failures(path, outages)
-    outages = _merged(outages, log, spec)
+    outages = _merged(path, outages, log, spec)
     if spec.cause is not None or spec.not_cause is not None:
         outages = outages.choosing(spec.cause or "", spec.not_cause)
     if spec.node is not None:
@@ -118,6 +120,10 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
         outages = brought_together(outages, within_h)
     elif log.resolution_h:
         outages = spread(outages, log.resolution_h)
+    elif known_to_h := _known_to_h(outages.start_h, log.step_h):
+        most = most_by_chance(outages.start_h, known_to_h, outages.window_h)
+        moved = spread(outages, known_to_h, most)
+        outages = outages if (moved.start_h == outages.start_h).all() else moved
     return replace(outages, facts=facts)
 
 
@@ -228,7 +234,9 @@ def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
         late = (rows[name] > latest_h).to_numpy(dtype=bool)
         if late.any():
             at = written(float(rows[name].to_numpy()[late][0]))
-            no_row_where(late, rows["node"], path, name, f"of {{value}} lies in the future ({at})")
+            remedy = "; leave the end of what lasts still empty" if name == "end" else ""
+            complaint = f"of {{value}} lies in the future ({at}){remedy}"
+            no_row_where(late, rows["node"], path, name, complaint)
 
 
 def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float) -> None:
@@ -261,10 +269,31 @@ def _require_failures(path: PathLike[str], outages: Outages) -> None:
         raise trace_error(path, None, why, "period")
 
 
-def _merged(outages: Outages, log: Log, spec: LogSpec) -> Outages:
-    """With repeats of a node merged, as asked for; in a log of instants those within a minute."""
+def _known_to_h(start_h: Floats, step_h: float) -> float:
+    """The coarsest grid of which most begins are [h]: a day, an hour, a step of looks; or 0."""
+    for grid_h in sorted({DAY_H, 1.0, step_h} - {0.0}, reverse=True):
+        offset_h = np.round(start_h, 6) % grid_h
+        if np.unique(np.round(offset_h, 5), return_counts=True)[1].max() > MOSTLY * len(start_h):
+            return grid_h
+    return 0.0
+
+
+def _merged(path: PathLike[str], outages: Outages, log: Log, spec: LogSpec) -> Outages:
+    """With repeats of a node merged, as asked for; in a log of instants those within a minute.
+
+    Raises TraceError where many instants come again within an hour: one failure, or several?
+    """
     within_h = spec.hours("coalesce")
     merged = coalesced(outages, MINUTE_H if within_h is None else within_h)
+    if log.points and within_h is None:
+        n_again = merged.n_outages - merged.merged(AGAIN_H).n_outages
+        if n_again > max(MUCH * merged.n_outages, FEW):
+            message = (
+                f"{n_again} of {merged.n_outages} failures are within an hour of another of the "
+                "same node: are they one that is told again? --coalesce '1 h' makes one of them, "
+                "--coalesce '1 min' keeps them"
+            )
+            raise trace_error(path, None, message, "coalesce")
     if within_h is not None:
         return merged if within_h > 0 else outages
     if not (n_near := outages.n_outages - merged.n_outages):

@@ -29,7 +29,7 @@ from cprsim.logs.columns import (
 )
 from cprsim.logs.files import trace_error
 from cprsim.logs.log import Log
-from cprsim.logs.names import one_node_each, spellings
+from cprsim.logs.names import one_node_each, spellings, unlike
 from cprsim.logs.node_file import dates_of, node_columns
 from cprsim.logs.reading import no_row_where
 from cprsim.logs.spec import NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
@@ -39,6 +39,7 @@ from cprsim.logs.times import Times, read_lengths, read_times, resolution_h
 NO_END = UNKNOWN_WORDS - {""} | {
     "ongoing", "open", "still down", "not yet", "present", "active", "pending", "offen",
 }  # fmt: skip
+NO_TIME = r"\D+|0000-00-00.*"  # words, or the zero of MySQL
 ZERO_H = 24.0  # since 1970: what programs write that have no end
 SAME_H = 1 / 60
 NEVER_H = 70_380_768.0  # the year 9999: the same
@@ -118,12 +119,12 @@ class _Table:
             raise trace_error(path, None, message, "down")
         rows, known_to_h = _joined(pieces), self.known_to_h if times.dated else 0.0
         n_read = len(rows) + n_rows(notes_of(self.counted)) - self.counted["dropped", NO_STATE]
-        looks = dict[str, Any]()
+        looks, names = dict[str, Any](), list(rows["node"].cat.categories)
         if "state" in rows:
             self._require_changes(rows)
             if same := spellings(rows[rows["state"] != NEITHER], (), self.counted):
-                names = rows["node"].astype(object).replace(same)
-                rows = rows.assign(node=pd.Categorical(names))
+                one_each = rows["node"].astype(object).replace(same)
+                rows = rows.assign(node=pd.Categorical(one_each))
             looks = watch(rows, known_to_h)
             rows = outages_of_states(rows, self.counted)
         if self.dates and len((dates := pd.concat(self.dates).drop_duplicates()).columns) > 1:
@@ -131,7 +132,9 @@ class _Table:
             looks["dates"] = dates_of(dates, path, times, spec, twice)
         return Log(
             rows, self.counted, points=not self.columns.keys() & {"end", "duration", "state"},
-            times=times, states_unsaid="state" not in self.columns, notes=self._notes(times), n_read=n_read, resolution_h=known_to_h, **looks,
+            states_unsaid="state" not in self.columns, times=times,
+            notes=(*self._notes(times), *self._notes_of_names(names)), n_read=n_read,
+            resolution_h=known_to_h, **looks,
         )  # fmt: skip
 
     def _notes(self, times: Times) -> tuple[Note, ...]:
@@ -146,6 +149,15 @@ class _Table:
             words = f"column(s) not read as node, start, end or cause: {listed}{more}"
             notes.append(Note("dropped", None, words))
         return tuple(notes)
+
+    def _notes_of_names(self, names: list[str]) -> tuple[Note, ...]:
+        """That some names may be no nodes."""
+        if not (odd := unlike(names)):
+            return ()
+        words = ",".join(map(one_line, odd[:MOST_LISTED]))
+        leave = quote(f"{self.columns['node']}={words}")
+        what = f"names unlike the others are taken for nodes: --ignore {leave} leaves them out"
+        return (Note("dropped", None, what),)
 
     def _cells(self, table: pd.DataFrame, ours: str) -> pd.Series[str]:
         """Return a column under our name; empty if the table lacks it."""
@@ -193,7 +205,11 @@ class _Table:
         end_h, like = np.full(len(table), np.nan), self.times
         if "end" in self.columns:
             cells = self._cells(table, "end")
-            none = cells.str.strip().str.lower().isin(NO_END).to_numpy(dtype=bool)
+            text = cells.fillna("").str.strip()
+            none = text.str.lower().isin(NO_END).to_numpy(dtype=bool)
+            words = text.str.fullmatch(NO_TIME).to_numpy(dtype=bool) & ~none
+            complaint = "{value} is no time: leave an end empty that is not known"
+            no_row_where(words, text, self.path, "end", complaint)
             end_h = self._instants(cells.mask(none)).hours
             none = none | (like.dated & (end_h >= NEVER_H))
             none |= like.since_1970 & (end_h <= ZERO_H)

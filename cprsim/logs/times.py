@@ -110,6 +110,7 @@ ROUNDED = "{value} is rounded, as spreadsheets write long numbers: write all its
 GROUPED = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"  # 1.050
 PLAIN = r"[+-]?\d{1,3}"
 WITH_COMMAS = r"[+-]?(?:\d+,\d+|\d{1,3}(?:[.,'’\s]\d{3})+[.,]\d+|\d{1,3}(?:[,'’\s]\d{3})+)"
+MANY = 0.2  # share of dates: of whole hours a 24th is at midnight
 N_FIRST = 1000  # cells, that most columns can be judged by
 
 
@@ -240,7 +241,7 @@ def resolution_h(column: pd.Series[str], form: str | None) -> float:
         of = set(re.findall(r"%-?(.)", form))
         has_time, has_day = bool(of & set("HIScsXfTR")), bool(of & set("djxDUWuw"))
     else:
-        has_time = not bool(text.str.fullmatch(DAY).all())
+        has_time = text.str.fullmatch(DAY).mean() < MANY
         has_day = not bool(text.str.fullmatch(r"\d{4}-\d\d").all())
     return 0.0 if has_time else DAY_H if has_day else MONTH_H
 

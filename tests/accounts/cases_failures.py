@@ -152,7 +152,7 @@ HARD = changes("state", "HARD_DOWN", "ok")
 CASES: list[Case] = [
     # ------------------------------------------------------------------------------------- columns
     of("ordinary columns beside an outage",
-       spans("node,start,end,reason,rack,closed", "disk fan ecc nic psu", "r1 r2 r3", "closed"),
+       spans("node,start,end,cause,rack,closed", "disk fan ecc nic psu", "r1 r2 r3", "closed"),
        says=("Each row: an outage of 'node' from 'start' to 'end'.",)),
     refused("two words beside an outage", spans("node,start,end,severity", "major minor"),
             "'severity' (major 6, minor 6: --column state=severity, cause=severity",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import one_line
-from cprsim.failures.outages import Counted
+from cprsim.failures.outages import Counted, Note
 from cprsim.logs.files import trace_error
 from cprsim.logs.formats.jsonl import items
 from cprsim.logs.log import BETWEEN_LOOKS, Log, LogFormat
@@ -25,7 +25,7 @@ PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports 
 SAMPLE_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 CONDITION = "kube_node_status_condition"
 READY = f'{CONDITION}{{condition="Ready",status="true"}}'
-MOST_UNSEEN = 0.1  # share of the time
+WORTH_SAYING, MOST_UNSEEN = 0.01, 0.1  # shares of the time
 NOT_NUMERIC = "sample(s) that are no number left out"
 GOOD = re.compile(f"(?:.*[_:])?up|{CONDITION}|probe_success")  # 1 is good
 ASK = "--down 1 says that 1 is bad, --down 0 that 0 is"
@@ -75,7 +75,12 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
             "the nodes there; --period FROM..TO names a time in which there are none"
         )
         raise trace_error(log, None, message, "data.result")
-    counted["assumed", "hole(s) in the samples: nothing is known of the node there"] = len(holes_h)
+    words = f"hole(s) in the samples, {share:.1%} of the time: nothing is known of the nodes there"
+    notes = (Note("dropped", None, f"{len(holes_h)} {words}"),) if share > WORTH_SAYING else ()
+    counted["assumed", words] = len(holes_h) * (not notes)
+    if not (samples["state"] == END).any():
+        message = "no sample is good, so that nothing ends an outage: query `up` of the nodes"
+        raise trace_error(log, None, message, "data.result")
     rows = outages_of_states(samples, counted)
     if rows.empty:
         raise trace_error(log, None, "no node was down at any sample: nothing can be fitted")
@@ -83,7 +88,7 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     counted["assumed", "s is the query's step: shorter outages are not seen"] = step_s
     rows = rows.set_axis([-1] * len(rows))
     times = Times(np.zeros(0), zone=UTC)
-    return Log(rows, counted, points=False, times=times, n_read=n_read, **looks)
+    return Log(rows, counted, points=False, times=times, notes=notes, n_read=n_read, **looks)
 
 
 def _result(answer: Any, log: PathLike[str]) -> list[Any]:
