@@ -358,6 +358,8 @@ def spread(outages: Outages, over_h: float, most: float = inf) -> Outages:
     ).in_order()  # fmt: skip
     end_h = np.minimum(moved.end_h, next_failure_h(moved.node, moved.start_h))
     n_moved = int((later_h > 0).sum())
+    if most < inf and not n_moved:
+        return outages
     how = f", {n_moved} outage(s) spread over that" if n_moved else ""
     note = Note("assumed", None, f"begins are known to {over_h:g} h alone{how}")
     return replace(moved, end_h=np.maximum(end_h, moved.start_h), notes=(*outages.notes, note))

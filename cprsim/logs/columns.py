@@ -203,6 +203,9 @@ def not_read(
     unread = [str(name) for name in table if name not in read]
     unread = [name for name in unread if not re.fullmatch(r"Unnamed: \d+|", name)]
     found = {name: why for name in unread if (why := _could_count(table[name], rows, spec))}
+    if rows["end"].isna().all() and "state" not in rows:
+        turns = "words that take turns, as where nodes go down and up: --column state=NAME of such"
+        found |= {str(name): turns for name in table if _take_turns(table[name], rows)}
     if found:
         listed = "; ".join(f"{one_line(name)!r} ({why})" for name, why in found.items())
         ignore = " ".join(f"--ignore {quote(name)}" for name in found)
@@ -212,6 +215,17 @@ def not_read(
         )
         raise trace_error(path, header_line(table), message, "columns")
     return [one_line(name) for name in unread]
+
+
+def _take_turns(column: pd.Series[str], rows: pd.DataFrame) -> bool:
+    """Whether two texts, but for numbers and names, take turns in the rows of nearly each node."""
+    words = column.fillna("").astype(str).str.replace(r"\S*\d\S*", "", regex=True).to_numpy()
+    of = pd.DataFrame({"node": rows["node"].to_numpy(), "start": rows["start"].to_numpy()})
+    of = of.assign(words=words).sort_values(["node", "start"], kind="stable")
+    one, two = (of[["node", "words"]].shift(n) for n in (1, 2))
+    changes = (of["words"] != one["words"])[of["node"] == one["node"]]
+    returns = (of["words"] == two["words"])[of["node"] == two["node"]]
+    return len(returns) > FEW and min(changes.mean(), returns.mean()) > NEARLY_ALL
 
 
 def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> str:
@@ -230,7 +244,8 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
             )
         return f"{words_in(column)}: --column state={name}" if says == END else ""
     filled = text[text != ""]
-    if _is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
+    has_time = filled.str.contains(r"(?<!\d)\d\d?:\d\d").all()  # in whatever form
+    if has_time or _is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
         return f"instants: --column end={name}, or installed={name} or exit={name} --nodes dates"
     of_each = text.groupby(rows["node"].to_numpy(), observed=True).nunique()
     is_flag = set(map(plain, text.unique()[:MOST_STATES])) <= FLAGS.keys()

@@ -122,8 +122,7 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
         outages = spread(outages, log.resolution_h)
     elif known_to_h := _known_to_h(outages.start_h, log.step_h):
         most = most_by_chance(outages.start_h, known_to_h, outages.window_h)
-        moved = spread(outages, known_to_h, most)
-        outages = outages if (moved.start_h == outages.start_h).all() else moved
+        outages = spread(outages, known_to_h, most)
     return replace(outages, facts=facts)
 
 

@@ -18,13 +18,13 @@ from cprsim.logs.spec import UNKNOWN_WORDS
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
 SEVERAL = r"[\[\]{}(),;|&+/:~…=\s]|\.\.|\d[-–]"  # what a list of nodes has
 UNUSUAL = r"[\s=]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…]|\.\.)\d+$"  # in a name
-NOT_KNOWN = r"(?:unknown|unassigned|not? (?:known|assigned))\b.*"
+NOT_KNOWN = r"(?:unknown|unassigned|not? (?:known|assigned))\b.*|all|total|cluster"
 PORT = r"(?<!127\.0\.0\.1)(?<!localhost):\d{4,5}$"
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
 SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|~|…|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
 SAME_OUTAGE_H = 5 / 60  # two sources report one outage within this
 MOST_NAMES_SHOWN = 3
-MOSTLY, NEARLY_ALL, FEW = 0.5, 0.9, 5
+MOSTLY = 0.5
 
 
 # ------------------------------------------------------------------------------------------- lists
@@ -67,7 +67,7 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
         plain = re.sub(r"['\"]", "", plain[1:-1]).strip().rstrip(",")
     plain = plain.replace("{", "[").replace("}", "]")
     plain = BRACKETS.sub(lambda found: re.sub(r"\.\.|:", "-", found[0].replace(" ", "")), plain)
-    names: list[str] = []
+    names, no_list = list[str](), f"'{one_line(text)}' is no node, nor a list such as n1,n2"
     for part in re.split(r"\s*(?:[,;|&\n]|\s(?:and|und)\s)\s*(?![^\[\]]*\])", plain):
         pieces = re.split(r"\s*[\s+/:]\s*", part)
         alike = {re.sub(r"\d+", "#", piece) for piece in pieces}
@@ -80,12 +80,12 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
         elif re.search(UNUSUAL, re.sub(PORT, "", part)):
             is_sum = re.fullmatch(r"\d+(?:[\s+]+\d+)+|.*=.*", part)  # 4+3, label=value
             if is_sum or any(_bare(piece) in known for piece in re.split(r"[\s+/:.–~…-]+", part)):
-                raise ParameterError(f"'{one_line(text)}' is no node, nor a list such as n1,n2")
+                raise ParameterError(no_list)
             return [text.strip()]  # "Rack 5, left"
         else:
             names.append(part)
     if len({name.isdigit() for name in names}) > 1:
-        raise ParameterError(f"'{one_line(text)}' is no node, nor a list such as n1,n2")
+        raise ParameterError(no_list)
     return names if len(names) > 1 or "[" in text else [text.strip()]
 
 
@@ -108,9 +108,8 @@ def spellings(rows: pd.DataFrame, more: Iterable[str], counted: Counted) -> dict
         host, dot, _ = key.partition(".")
         if dot and host in groups and hosts[host] == 2 and re.search("[a-z]", host):
             groups[host] += groups.pop(key)
-    for key, other in _sources(
-        {form: key for key, forms in groups.items() for form in forms}, rows
-    ):
+    keys = {form: key for key, forms in groups.items() for form in forms}
+    for key, other in _sources(keys, rows):
         groups[key] += groups.pop(other)
     several = {forms[0]: forms for forms in groups.values() if len(forms) > 1}
     first = {form: name for name, forms in several.items() for form in forms}
@@ -140,10 +139,12 @@ def _sources(keys: Mapping[str, str], rows: pd.DataFrame) -> list[tuple[str, str
 
     `keys` are the nodes by name. Numbers of alike names are equal, and letters within the others'.
     """
-    parts = {key: _numbers_and_letters(key) for key in set(keys.values())}
+    host = {key: key.partition(".")[0] for key in keys.values()}
+    host = {key: name if re.search("[a-z]", name) else key for key, name in host.items()}
+    parts = {k: (re.findall(r"\d+", h), re.sub(r"[\W\d_]", "", h)) for k, h in host.items()}
     by_numbers = defaultdict[tuple[str, ...], list[str]](list)
     for key in sorted(parts, key=lambda one: (len(one), one)):
-        by_numbers[parts[key][0]].append(key)
+        by_numbers[tuple(parts[key][0])].append(key)
     first = {
         key: alike[0]
         for numbers, alike in by_numbers.items()
@@ -161,19 +162,6 @@ def _sources(keys: Mapping[str, str], rows: pd.DataFrame) -> list[tuple[str, str
     is_near = (near["near_h"] - near["start"]).abs() <= SAME_OUTAGE_H
     together = is_near.groupby(near["key"].map(lambda key: parts[key][1])).mean()
     return [(of, key) for key, of in first.items() if together.get(parts[key][1], 0) > MOSTLY]
-
-
-def _numbers_and_letters(key: str) -> tuple[tuple[str, ...], str]:
-    """The numbers of a host's name and its letters, without its domain."""
-    host = key.partition(".")[0]
-    host = host if re.search("[a-z]", host) else key
-    return tuple(re.findall(r"\d+", host)), re.sub(r"[\W\d_]", "", host)
-
-
-def unlike(names: Collection[str]) -> list[str]:
-    """Names that lack a letter or a digit, where nearly all others have both."""
-    odd = [name for name in names if not re.search(r"(?=.*\d)(?=.*[^\W\d_])", name)]
-    return odd if len(odd) <= (1 - NEARLY_ALL) * len(names) and len(names) > FEW else []
 
 
 def _are_different(rows: pd.DataFrame) -> bool:

@@ -29,7 +29,7 @@ from cprsim.logs.columns import (
 )
 from cprsim.logs.files import trace_error
 from cprsim.logs.log import Log
-from cprsim.logs.names import one_node_each, spellings, unlike
+from cprsim.logs.names import one_node_each, spellings
 from cprsim.logs.node_file import dates_of, node_columns
 from cprsim.logs.reading import no_row_where
 from cprsim.logs.spec import NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
@@ -119,12 +119,12 @@ class _Table:
             raise trace_error(path, None, message, "down")
         rows, known_to_h = _joined(pieces), self.known_to_h if times.dated else 0.0
         n_read = len(rows) + n_rows(notes_of(self.counted)) - self.counted["dropped", NO_STATE]
-        looks, names = dict[str, Any](), list(rows["node"].cat.categories)
+        looks = dict[str, Any]()
         if "state" in rows:
             self._require_changes(rows)
             if same := spellings(rows[rows["state"] != NEITHER], (), self.counted):
-                one_each = rows["node"].astype(object).replace(same)
-                rows = rows.assign(node=pd.Categorical(one_each))
+                names = rows["node"].astype(object).replace(same)
+                rows = rows.assign(node=pd.Categorical(names))
             looks = watch(rows, known_to_h)
             rows = outages_of_states(rows, self.counted)
         if self.dates and len((dates := pd.concat(self.dates).drop_duplicates()).columns) > 1:
@@ -133,8 +133,7 @@ class _Table:
         return Log(
             rows, self.counted, points=not self.columns.keys() & {"end", "duration", "state"},
             states_unsaid="state" not in self.columns, times=times,
-            notes=(*self._notes(times), *self._notes_of_names(names)), n_read=n_read,
-            resolution_h=known_to_h, **looks,
+            notes=self._notes(times), n_read=n_read, resolution_h=known_to_h, **looks,
         )  # fmt: skip
 
     def _notes(self, times: Times) -> tuple[Note, ...]:
@@ -149,15 +148,6 @@ class _Table:
             words = f"column(s) not read as node, start, end or cause: {listed}{more}"
             notes.append(Note("dropped", None, words))
         return tuple(notes)
-
-    def _notes_of_names(self, names: list[str]) -> tuple[Note, ...]:
-        """That some names may be no nodes."""
-        if not (odd := unlike(names)):
-            return ()
-        words = ",".join(map(one_line, odd[:MOST_LISTED]))
-        leave = quote(f"{self.columns['node']}={words}")
-        what = f"names unlike the others are taken for nodes: --ignore {leave} leaves them out"
-        return (Note("dropped", None, what),)
 
     def _cells(self, table: pd.DataFrame, ours: str) -> pd.Series[str]:
         """Return a column under our name; empty if the table lacks it."""
