@@ -205,7 +205,7 @@ def not_read(
     found = {name: why for name in unread if (why := _could_count(table[name], rows, spec))}
     if rows["end"].isna().all() and "state" not in rows:
         turns = "words that take turns, as where nodes go down and up: --column state=NAME of such"
-        found |= {str(name): turns for name in table if _take_turns(table[name], rows)}
+        found = {str(name): turns for name in table if _take_turns(table[name], rows)} | found
     if found:
         listed = "; ".join(f"{one_line(name)!r} ({why})" for name, why in found.items())
         ignore = " ".join(f"--ignore {quote(name)}" for name in found)
