@@ -74,7 +74,8 @@ def read_times(
         return _stamps(text, empty, path, None, form, tz)
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
     no_row_where(_rounded(text), text, path, str(column.name), ROUNDED)
-    require_decimals(text, path)
+    if like is None or (np.diff(numbers[numeric]) < 0).any():
+        require_decimals(text, path)
     looks_like = epoch_unit(numbers[numeric & (numbers > 0)])
     if like is None:
         if time_unit is not None and (numbers == 0).any() and looks_like != time_unit:
