@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from cprsim.accuracy.expected import jackknife_error
+from cprsim.accuracy.curve import jackknife_error
 from cprsim.failures.sources import stream
 from cprsim.files import write_whole
 from cprsim.job.losses import ALWAYS, Metric

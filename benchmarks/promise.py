@@ -36,8 +36,7 @@ from scipy import stats
 import cprsim
 from cprsim.accuracy.curve import StalenessCurve
 from cprsim.accuracy.curve_file import read_curve
-from cprsim.commands.select.option import options_of
-from cprsim.commands.select.pricing import Evaluated, evaluator_of
+from cprsim.commands.select.pricing import Evaluated, evaluator_of, options_of
 from cprsim.commands.select.selecting import select
 from cprsim.failures.sources import stream
 from cprsim.files import finite_or_none, write_whole

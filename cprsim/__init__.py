@@ -13,6 +13,8 @@ docs/python.md has examples.
 from __future__ import annotations
 
 from importlib import import_module
+from operator import attrgetter
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from cprsim.version import __version__ as __version__
@@ -42,35 +44,12 @@ if TYPE_CHECKING:
     from cprsim.errors import CprsimError as CprsimError
     from cprsim.pages.answer import Answer as Answer
 
-__all__ = [
-    "Answer",
-    "CprsimError",
-    "Scenario",
-    "backtest",
-    "calibrate",
-    "explore",
-    "fit",
-    "fleet",
-    "init",
-    "ledger",
-    "load",
-    "measure",
-    "read",
-    "rehearse",
-    "report",
-    "reproduce",
-    "run",
-    "select",
-    "sweep",
-    "sync",
-    "systems",
-    "train",
-    "validate",
-]
 _WHERE = {
     "Answer": "pages.answer", "CprsimError": "errors", "Scenario": "commands.options",
     "load": "commands.options", "read": "commands.report",
 }  # fmt: skip
+_FOLDERS = filter(attrgetter("ispkg"), iter_modules([f"{__path__[0]}/commands"]))
+__all__ = sorted([*_WHERE, *map(attrgetter("name"), _FOLDERS)])
 
 
 def __getattr__(name: str) -> Any:

@@ -21,22 +21,38 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
+
+T = TypeVar("T")
 
 
 class CprsimError(Exception):
     """Base of all errors that end in one clear line for the user."""
 
     exit_code = 2  # of the command
+    option = ""  # that it is about, as the command line has it: ``--only``
+
+    def name_options(self, names: Mapping[str, str]) -> None:
+        """Name options as the caller knows them: in Python by their parameters."""
 
 
 class ParameterError(CprsimError, ValueError):
     """A number lies outside the domain of the model that it was handed to."""
+
+    def __init__(self, message: str, option: str = "") -> None:
+        super().__init__(message)
+        self.option = option
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.option, *self.args)))
+
+    def name_options(self, names: Mapping[str, str]) -> None:
+        self.option = names.get(self.option, self.option)
 
 
 class MissingKeyError(ParameterError):
@@ -100,16 +116,15 @@ class AccountingError(CprsimError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position in the user's input.
+    """A position in the user's input: in a file, or in an option such as ``--set KEY``."""
 
-    `file` may also name an option of the command line (``--set costs.save``), which has no line.
-    """
-
-    file: Path | str
+    file: Path | str  # of an option its key, or empty
     line: int | None = None
+    option: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}" if self.line is not None else f"{self.file}"
+        at = f"{self.option} {self.file}".strip() if self.option else f"{self.file}"
+        return at if self.line is None else f"{at}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,22 +136,34 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.place}: {self.key}: {self.message}"
-            if self.key
-            else f"{self.place}: {self.message}"
-        )
+        at, key, named = str(self.place), self.key, f"{self.place.file}"
+        if self.place.option:  # named once: with its key, one below that, or another one
+            if key.startswith(f"{named}."):
+                at = f"{self.place.option} {key}"
+            elif named and not named.endswith(key.rpartition(".")[2]) and key not in named:
+                at = f"{at}, {key}"
+            key = ""
+        return ": ".join(filter(None, (at, key, self.message)))
 
 
 class InputError(CprsimError):
     """An input file is invalid; carries all problems found in it."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__()
         self.problems = tuple(problems)
+
+    def __str__(self) -> str:
         lines = [str(problem) for problem in self.problems[:MOST_PROBLEMS]]
         if (n_more := len(self.problems) - MOST_PROBLEMS) > 0:
-            lines.append(f"{self.problems[0].place.file}: and {n_more:,} more")
-        super().__init__("\n".join(lines))
+            lines.append(f"{replace(self.problems[0].place, line=None)}: and {n_more:,} more")
+        return "\n".join(lines)
+
+    def name_options(self, names: Mapping[str, str]) -> None:
+        self.problems = tuple(
+            replace(one, place=replace(one.place, option=names.get(at := one.place.option, at)))
+            for one in self.problems
+        )
 
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...]]]:
         """Pickle the problems instead of the message, for errors from other processes."""
@@ -244,3 +271,11 @@ class Reporter:
 
 
 watch = Reporter()
+
+
+def counted(doing: str, items: Collection[T]) -> Iterator[T]:
+    """The items, whose number is the progress of a step."""
+    with watch.progress(doing) as on_progress:
+        for n_done, item in enumerate(items):
+            on_progress(n_done, len(items))
+            yield item

@@ -70,14 +70,13 @@ class Workers:
         if self.backend not in BACKENDS:
             raise ParameterError(f"backend: {self.backend!r} is none of {', '.join(BACKENDS)}")
         if self.n is not None and self.n < 1:
-            raise ParameterError(f"workers: there must be at least 1, not {self.n}")
+            raise ParameterError(f"there must be at least 1, not {self.n}", option="--workers")
         if (self.backend == "local") != (self.address is None):
-            raise ParameterError(
-                "address: a dask cluster needs its scheduler's, for example tcp://head:8786; "
-                "workers on this machine have none"
-            )
+            message = "name the scheduler's address, for example tcp://head:8786"
+            raise ParameterError(message, option="--dask")
         if self.backend != "local" and self.n is not None:
-            raise ParameterError("workers: a cluster has as many workers as it has")
+            message = "a cluster has as many workers as it has"
+            raise ParameterError(message, option="--workers")
 
     @property
     def n_local(self) -> int:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import subprocess
 from collections import Counter
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from shutil import copy
 from tempfile import TemporaryDirectory
@@ -17,20 +20,26 @@ import pandas as pd
 import cprsim
 from cprsim.pages.markdown import raw_table
 
-WIDTH = 116  # characters: sentences are wrapped as on a terminal, tables are not
+WIDTH = 116  # characters of the terminal that commands print on
+# of a command: an option with its value, and quoted texts, are whole
+WORD = re.compile(r"""(?:--[\w-]+ (?!-))?(?:'[^']*'|"[^"]*"|[^\s'"])+""")
+ENTRY = re.compile(r' (?=\{)(?=[^"]*"$)')  # of a list in quotes, before which a line may break
 FIGURES, KEPT = Path("docs/figures"), Path("results/reproduction")
 MISSED = ("not reproduced", "not consistent", "open")
 _WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
 _NAMES: dict[str, object] = {}  # of the code that a page has run so far
 
 
-def shown(command: str, until: str = "\0", folder: Path | None = None) -> str:
-    """The command and what it prints before `until`, as a fenced block.
+def shown(command: str, until: str = "\0", folder: Path | None = None, since: str = "") -> str:
+    """The command and what it prints from `since` to before `until`, as a fenced block.
 
     Raises CalledProcessError where the command fails, so that no error message is ever shown as
     its output.
     """
-    return _block("text", [f"$ {command}", *_lines(_printed(command, folder).split(until)[0])])
+    printed = _printed(command, folder)
+    if since:
+        printed = f"...{printed[printed.index(since) :]}"
+    return _block("text", [*_typed(command), *_lines(printed.split(until)[0])])
 
 
 def shown_with_figure(
@@ -47,7 +56,7 @@ def shown_with_figure(
     png = next(path for path in figures if path.name.endswith(figure)).read_bytes()
     (FIGURES / keep).write_bytes(png)
     digest = hashlib.sha256(png).hexdigest()[:12]
-    text = _block("text", [f"$ {command}", *_lines(printed.split(until)[0])]) if until else ""
+    text = _block("text", [*_typed(command), *_lines(printed.split(until)[0])]) if until else ""
     return f"{text}\n![{alternative}](figures/{keep}) <!-- {digest} -->\n"
 
 
@@ -109,12 +118,37 @@ def _claims() -> pd.DataFrame:
 
 
 def _printed(command: str, folder: Path | None) -> str:
-    run = ["sh", "-c", command]
-    return subprocess.run(run, capture_output=True, text=True, check=True, cwd=folder).stdout
+    """What a command prints on a terminal."""
+    ours, theirs = os.openpty()
+    run = subprocess.Popen(
+        ["sh", "-c", command], stdout=theirs, stderr=subprocess.DEVNULL, cwd=folder,
+        env=os.environ | {"COLUMNS": str(WIDTH), "NO_COLOR": "1"},
+    )  # fmt: skip
+    os.close(theirs)
+    printed = b""
+    with suppress(OSError):  # how Linux says that nothing follows
+        while part := os.read(ours, 2**16):
+            printed += part
+    os.close(ours)
+    if run.wait():
+        raise subprocess.CalledProcessError(run.returncode, command)
+    return printed.decode().replace("\r\n", "\n")
+
+
+def _typed(command: str) -> list[str]:
+    """The command after a prompt, on several lines if it is long."""
+    lines = ["$"]
+    words = [ENTRY.split(one) if len(one) > WIDTH else [one] for one in WORD.findall(command)]
+    for word in chain(*words):
+        if len(lines[-1]) + len(word) > WIDTH - len("  \\"):
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    return lines if len(lines) > 1 else [f"$ {command}"]
 
 
 def _lines(printed: str) -> list[str]:
-    """What was printed, with wide sentences wrapped; rows of tables have wider gaps, or a rule."""
+    """What was printed; wide sentences of a pipe or a file are wrapped, tables are not."""
     lines = [line.rstrip() for line in printed.rstrip().splitlines()]
     return [line if "  " in line or "─" in line else fill(line, WIDTH) for line in lines]
 

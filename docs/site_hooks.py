@@ -31,8 +31,17 @@ AFTER = {
 }
 SCHEMA = ROOT / "scenarios" / "scenario.schema.json"
 OUTSIDE = "repository/"  # where they stand in the site
+MOVED = {
+    "README.md": "README.md",
+    "docs/README.md": "documentation.md",
+}  # the home page is the first
+READ_AS = {place: path for path, place in MOVED.items()}
+DPI, REM_PX = 150, 20  # of figures; a unit of the site on most screens, in pixels of 1 in / 96
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
-COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
+NOT_SHOWN = re.compile(
+    r"^# .*?\n|^\*\*Commands.*?(?=^## )", re.DOTALL | re.MULTILINE
+)  # of commands
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -40,17 +49,20 @@ def on_files(files: Files, config: Any) -> Files:
     typer = [sys.executable, "-m", "typer", "cprsim.cli.app", "utils", "docs", "--name", "cprsim"]
     commands = subprocess.run(typer, capture_output=True, text=True, check=True).stdout
     made = {
-        "cli": f"# Commands\n\n{commands}",
+        "cli": f"# Commands\n\n{NOT_SHOWN.sub('', commands)}",
         "scenario": keys_of_scenario(),
         "systems": table_of_systems(),
         "studies": kept_studies(),
     }
     for name, text in made.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
-    studies = "reference/studies.md"  # of what is made here, alone with links out of docs/
+    files.remove(files.src_uris["README.md"])
+    for path, place in MOVED.items():
+        files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
+    linking = {*MOVED.values(), "reference/studies.md"}  # of what is made here
     pages = files.documentation_pages()
-    seen = [one for one in pages if not one.generated_by or one.src_uri == studies]
-    waiting = [(f"docs/{one.src_uri}", one.content_string) for one in seen]
+    seen = [one for one in pages if not one.generated_by or one.src_uri in linking]
+    waiting = [(_path(one.src_uri), one.content_string) for one in seen]
     while waiting:
         waiting += _add_linked(*waiting.pop(), files, config)
     return files
@@ -71,22 +83,38 @@ def _add_linked(page: str, text: str, files: Files, config: Any) -> list[tuple[s
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Links as the site needs them, and nothing of cog."""
+    """Links as the site needs them, figures with their width, and nothing of cog."""
     here = page.file.src_uri
-    folder = posixpath.dirname(
-        here.removeprefix(OUTSIDE) if here.startswith(OUTSIDE) else f"docs/{here}"
-    )
+    if here.startswith(("adr/", OUTSIDE)):  # for developers: a search shows the guides first
+        page.meta["search"] = {"boost": 0.2}
+    folder = posixpath.dirname(_path(here))
 
     def moved(link: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(folder, link[2]))
-        return f"{link[1]}{posixpath.relpath(_place(path), posixpath.dirname(here))}{link[3]}"
+        target = posixpath.relpath(_place(path), posixpath.dirname(here))
+        return f"{link[1]}{target}{link[3]}{_width(ROOT / path)}"
 
     return LINK.sub(moved, COMMENT.sub("", markdown))
 
 
 def _place(path: str) -> str:
     """Where a file of the repository stands in the site."""
-    return path.removeprefix("docs/") if path.startswith("docs/") else f"{OUTSIDE}{path}"
+    inside = path.removeprefix("docs/") if path.startswith("docs/") else f"{OUTSIDE}{path}"
+    return MOVED.get(path, inside)
+
+
+def _path(place: str) -> str:
+    """The file of the repository that stands there in the site."""
+    inside = place.removeprefix(OUTSIDE) if place.startswith(OUTSIDE) else f"docs/{place}"
+    return READ_AS.get(place, inside)
+
+
+def _width(path: Path) -> str:
+    """The width of a figure as the style sheet takes it, so that all have letters of one size."""
+    if path.suffix != ".png" or not path.is_file():
+        return ""
+    pixels = int.from_bytes(path.read_bytes()[16:20])
+    return f'{{ style="--width: {pixels / DPI * 96 / REM_PX:.1f}rem" }}'
 
 
 def table_of_systems() -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -38,6 +40,21 @@ def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "small.yaml"
     path.write_text(small_scenario(), "utf-8")
     return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+
+    programs = [shutil.which("chromium"), shutil.which("chromedriver")]
+    if None in programs:
+        pytest.skip("no Chromium: apt-get install chromium chromium-driver")
+    options = ChromeOptions()
+    options.binary_location = programs[0]
+    for option in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "window-size=1280,900"):
+        options.add_argument(f"--{option}")
+    with Chrome(options, ChromeService(programs[1])) as driver:
+        yield driver
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from annotated_types import Ge
 import cprsim.commands
 
 
-@cprsim.commands.command
+@cprsim.commands.command("cprsim nines 0.999")
 def nines(share: float, *, years: Annotated[int, Ge(1)] = 1):
     """Say what an availability means in hours.
 
@@ -42,7 +42,7 @@ def nines(share: float, *, years: Annotated[int, Ge(1)] = 1):
     from cprsim.pages.document import Document
 
     if not 0 <= share <= 1:
-        raise ParameterError(f"--years: {share} is no share")
+        raise ParameterError(f"{share} is no share", option="--years")
     down_h = 8766 * years * (1 - share)
     document = Document("Nines", "How long is it down?", [f"{down_h:.1f} h."])
     hours = pd.DataFrame({"down_h": [down_h]})
@@ -63,7 +63,13 @@ def test_a_command_is_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         return CliRunner().invoke(app, ["nines", *words]).output
 
     text = call("--help")
-    words = ("Say what an availability means", "Over so many years.", "x>=1", "--json", "--page")
+    words = (
+        "Say what an availability means",
+        "Over so many years.",
+        "at least 1",
+        "--json",
+        "--page",
+    )
     assert [said for said in words if said not in text] == []
     assert call("0.999").startswith("8.8 h.")
     said = json.loads(call("0.999", "--json", "--years", "2"))

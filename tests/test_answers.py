@@ -31,7 +31,7 @@ from cprsim.pages.document import (
     row_columns,
 )
 from cprsim.pages.html import typeset
-from cprsim.pages.terminal import text_of
+from cprsim.pages.terminal import Look, text_of
 from tests.fleet.making import JOB, REST
 from tests.golden.numbers import written_log
 from tests.making import PRICES, SCENARIOS, call, small_scenario, undrawing
@@ -266,7 +266,7 @@ def test_a_terminal_is_never_too_narrow(
     case: tuple[Case, Answer], width: int, everything: bool
 ) -> None:
     _, answer = case
-    shown = text_of(answer.document, verbose=everything, width=width)
+    shown = text_of(answer.document, verbose=everything, look=Look(width))
     listed = {
         line
         for block in answer.document.blocks

@@ -39,6 +39,19 @@ def test_importing_is_light() -> None:
     assert said.stdout.strip() == "[]"
 
 
+def test_a_run_loads_no_system_and_no_source_of_failures_that_it_does_not_have() -> None:
+    code = (
+        "import sys, cprsim; cprsim.run('quickstart', replications=1); print(*sys.modules); "
+        "cprsim.load('llm', ['recovery=[gemini]']); print(*sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded, with_gemini = said.stdout.splitlines()
+    assert "cprsim.failures.clocks" in loaded
+    unneeded = ("cprsim.recovery.systems.", "cprsim.failures.replay", "cprsim.failures.injected")
+    assert not [name for name in unneeded if name in loaded]
+    assert "cprsim.recovery.systems.memory" in with_gemini
+
+
 def test_the_public_names_are_there() -> None:  # which they are, the golden `numbers` holds
     assert set(cprsim.__all__) == set(dir(cprsim))
     assert len(NAMES) == 18
@@ -135,7 +148,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("run", {"scenario": "quickstart", "replay": "best"}, "replay: 'best' is neither"),
     ("sweep", {"scenario": "quickstart", "over": {"costs.save": 5}}, "over costs.save: .*bare"),
     ("sweep", {"scenario": "quickstart", "over": {}, "precision": 5}, "precision: `500 %` is out"),
-    ("sweep", {"scenario": "quickstart", "replications": 3, "precision": 0.1}, "one of them"),
+    ("sweep", {"scenario": "quickstart", "replications": 3, "precision": 0.1}, "one of the two"),
     ("select", {"scenario": "quickstart"}, "with one of max_auc_loss, max_log_loss, max_loss"),
     ("select", {"scenario": "quickstart", "max_loss": {"auc": 0.1, "ne": 0.1}}, "at most 1 item"),
     ("report", {}, "results: name at least one"),
@@ -145,7 +158,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("measure", {"scenario": "quickstart", "budget": "600"}, "^budget: '600' has no unit"),
     ("ledger", {}, "at least one"),
     ("validate", {}, "schema"),
-    ("init", {}, r"^name kind and nodes, or copy, or listed$"),
+    ("init", {}, "^name a kind and nodes, or a scenario to copy"),
     ("fleet", {"workers": 0}, "workers: 0 should be greater than"),
     ("measure", {"workers": 10**6}, "workers: 1000000 should be less than"),
 ]  # fmt: skip
@@ -206,7 +219,7 @@ def test_figures_are_found_by_name() -> None:
 
 def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:
     run = cprsim.run(small_scenario(), replay=3)
-    lies = run.holds.path
+    lies = run.stored.path
     assert run.folder is None
     assert lies.is_dir()
     del run

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import yaml
 
+from cprsim.results.metrics import replication_rows
 from cprsim.results.pipeline import Outcome, simulate
-from cprsim.results.rows import replication_rows
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
 from cprsim.simulation.folding import FOLDED

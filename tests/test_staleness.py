@@ -9,9 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprsim.accuracy.curve import StalenessCurve
-from cprsim.accuracy.expected import jackknife_error
-from cprsim.accuracy.response import Replicate, Response, Weight, weighted_pls
+from cprsim.accuracy.curve import (
+    Replicate,
+    Response,
+    StalenessCurve,
+    Weight,
+    jackknife_error,
+    weighted_pls,
+)
 from cprsim.errors import ParameterError
 from cprsim.job.losses import Metric
 from cprsim.job.policy import (

@@ -6,8 +6,8 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
-from enum import StrEnum
-from logging import ERROR, WARNING, getLogger
+from enum import EnumType, StrEnum
+from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from types import NoneType, UnionType
@@ -17,12 +17,14 @@ import typer
 from annotated_types import Ge, Le
 from typer.core import TyperCommand, TyperGroup
 
-from cprsim.cli.console import echo, echo_json, exit_codes, keeps, status, warn
-from cprsim.commands import NAMES, annotation_of, check_names, first_sentence, function_of
+from cprsim.cli.completing import completer
+from cprsim.cli.console import echo, echo_json, exit_codes, keeps, status, style_on, warn
+from cprsim.commands import NAMES, annotation_of, check_names, first_sentence, function_of, stub_of
 from cprsim.commands.options import CliOption
 from cprsim.errors import watch
 from cprsim.version import __version__
 
+METAVARS = {bool: None, int: "N", float: "NUMBER", str: "TEXT", Path: "FILE"}
 SIMPLE = (Path, str, float, int)  # of several types, the one that the command line takes
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
 Page = Annotated[
@@ -45,8 +47,13 @@ def docstring_of(function: Callable[..., object]) -> tuple[str, str, dict[str, s
     return summary, body, parameters
 
 
-def command(function: Callable[..., Any]) -> Callable[..., None]:
-    """The function for typer: it takes the values of the command line, and prints the answer."""
+def command(
+    function: Callable[..., Any], load: Callable[[], Callable[..., Any]] | None = None
+) -> Callable[..., None]:
+    """The function for typer: it takes the values of the command line, and prints the answer.
+
+    `load` gives what is called, where `function` is its signature alone.
+    """
     summary, body, texts = docstring_of(function)
     parameters = list(inspect.signature(function).parameters.values())
     options = [
@@ -68,12 +75,12 @@ def command(function: Callable[..., Any]) -> Callable[..., None]:
             for value in arguments.pop(parameter.name)
         ]
         check_names(inspect.signature(function), *positional, **arguments)
-        answer = function(*positional, **arguments)
+        answer = (load() if load else function)(*positional, **arguments)
         _show(answer, as_json=as_json, page=page)
         if answer.exit_code:
             raise typer.Exit(answer.exit_code)
 
-    called.__doc__ = f"{summary}\n\n{body}"
+    called.__doc__ = f"{summary}\n\n{body}\n\n\b\nExample:\n  {vars(function)['example']}"
     vars(called)["__signature__"] = inspect.Signature(options)
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
     return called
@@ -86,11 +93,13 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
     if as_json:
         echo_json(answer.to_json())
         return
-    from cprsim.pages.terminal import MOST_REMARKS, text_of
+    from cprsim.pages.terminal import MOST_REMARKS, Look, text_of
 
+    document, values = answer.document, answer.values
     width = get_terminal_size().columns if sys.stdout.isatty() else None
-    document = answer.document
-    echo(text_of(document, verbose=status.verbose, width=width))
+    best = values.get("best", (values.get("recommendation") or {}).get("name"))
+    look = Look(width, style_on(sys.stdout), best, values.get("warnings") or ())
+    echo(text_of(document, verbose=status.verbose, look=look), is_printable=True)
     if answer.folder is not None:
         echo(f"\nresults  {answer.folder}{' (found again)' if answer.found_again else ''}")
     for file in answer.files:
@@ -108,18 +117,28 @@ def _parameter(
 ) -> inspect.Parameter:
     """A parameter as typer reads it."""
     types, extras = _leaves(annotation_of(function, parameter.name, extras=True))
-    bounds = [extra for extra in extras if not isinstance(extra, CliOption)]
     shell = [CliOption(), *(extra for extra in extras if isinstance(extra, CliOption))][-1]
     kind = _kind(types, many=shell.many or parameter.kind is parameter.VAR_POSITIONAL)
+    low = next((extra.ge for extra in extras if isinstance(extra, Ge)), None)
+    high = next((extra.le for extra in extras if isinstance(extra, Le)), None)
     default = parameter.default if shell.default is None else shell.default
     if shell.many and not isinstance(default, list):
         default = []
-    how: dict[str, Any] = {"help": shell.help or description, "metavar": shell.metavar or None}
-    if default is None or default == [] or default == "":
+    description = shell.help or description
+    if low is not None:
+        span = f"at least {low:,}" if high is None else f"from {low:,} to {high:,}"
+        description += f" ({'a' if float in types else 'a whole'} number, {span})"
+    how: dict[str, Any] = {
+        "help": description,
+        "metavar": shell.metavar or _metavar(kind),
+        "min": low,
+        "max": high,
+        "autocompletion": completer(shell.complete, shell.metavar) if shell.metavar else None,
+    }
+    if default is None or default == [] or default == "":  # else typer says it
         how["show_default"] = False
-    for bound in bounds:
-        how |= {"min": bound.ge} if isinstance(bound, Ge) else {}
-        how |= {"max": bound.le} if isinstance(bound, Le) else {}
+        if default is parameter.default and "default" not in description.lower():
+            how["help"] += " Default: none."
     if parameter.kind is not parameter.KEYWORD_ONLY and not shell.option:
         required = parameter.default is parameter.empty
         declared: Any = typer.Argument(**how | {"show_default": not required})
@@ -130,6 +149,15 @@ def _parameter(
         parameter.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, declared],
         default=inspect.Parameter.empty if default is parameter.empty else default,
     )  # fmt: skip
+
+
+def _metavar(kind: Any) -> str | None:
+    """The placeholder of a value: its choices, or what it is; None for a switch."""
+    (one,) = (kind for kind in _leaves(kind)[0] if kind is not NoneType)
+    if get_origin(one) is list:
+        (one,) = get_args(one)
+    choices = one if isinstance(one, EnumType) else get_args(one)
+    return "|".join(choices) or METAVARS[one]
 
 
 def _leaves(annotation: Any) -> tuple[list[Any], list[Any]]:
@@ -179,11 +207,16 @@ class Guarded(TyperGroup):
         return [*super().list_commands(ctx), *NAMES]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name, imported now."""
+        """The command of a name, which is imported when it is called."""
         if cmd_name in NAMES and cmd_name not in self.commands:
             made = typer.Typer(rich_markup_mode=None, add_completion=False)
-            made.command(cmd_name)(command(function_of(cmd_name)))
+            load = partial(function_of, cmd_name)
+            made.command(cmd_name)(command(stub_of(cmd_name), load))
             self.commands[cmd_name] = typer.main.get_command(made)
+            for parameter in self.commands[cmd_name].params:  # what they take stands in the help
+                vars(parameter).update(min=None, max=None)
+                if parameter.param_type_name == "argument":
+                    vars(parameter)["display_type_rich"] = lambda ctx: ""
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -197,8 +230,11 @@ class Guarded(TyperGroup):
             formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
-        with exit_codes(), status.alive():
-            return super().invoke(ctx)
+        try:
+            with exit_codes(), status.alive():
+                return super().invoke(ctx)
+        finally:
+            watch.command = []
 
 
 def show_the_work() -> None:
@@ -246,6 +282,5 @@ def cprsim_command(
     by SIGTERM.
     """
     status.quiet, status.verbose = quiet, verbose
-    getLogger("cprsim").setLevel(ERROR if quiet else WARNING)
     status.doing("loading")
     show_the_work()

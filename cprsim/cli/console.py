@@ -1,20 +1,22 @@
-"""Console output: messages, the status line, internal errors.
+"""Console output: messages, the progress of the work, internal errors.
 
 Control characters from files are escaped. A test checks that no command prints by another path.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from threading import Event, RLock, Thread
 from time import monotonic
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from cprsim.errors import (
     CprsimError,
@@ -26,14 +28,18 @@ from cprsim.errors import (
     watch,
 )
 
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
 INSIST_AFTER_S = 0.5  # of an interrupt that has not come through
 REFUSED = 1  # the exit code where the system refuses
+ERROR = "red"  # the colour of errors
 UNFORESEEN = 70  # the exit code: EX_SOFTWARE of sysexits.h
 
 
-def echo(message: object) -> None:
-    """Print a line on stdout."""
-    _echo(printable(str(message)))
+def echo(message: object, *, is_printable: bool = False) -> None:
+    """Print a line on stdout; one that is printable has no controls but those of `style_on`."""
+    _echo(str(message) if is_printable else printable(str(message)))
 
 
 def echo_json(text: str) -> None:
@@ -41,9 +47,10 @@ def echo_json(text: str) -> None:
     _echo(json_printable(text))
 
 
-def warn(message: object) -> None:
+def warn(message: object, colour: str = "yellow") -> None:
     """Print a line on stderr: an error, a warning or a notice."""
-    _echo(printable(str(message)), err=True)
+    text = printable(str(message))
+    _echo(style_on(sys.stderr)(text, fg=colour), err=True)
 
 
 def _echo(text: str, *, err: bool = False) -> None:
@@ -53,28 +60,64 @@ def _echo(text: str, *, err: bool = False) -> None:
     typer.echo(text, err=err)
 
 
-# --------------------------------------------------------------------------- the status line
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that can move its cursor."""
+    try:
+        return stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+    except ValueError:  # closed
+        return False
 
-FIRST_S, REDRAWN_S, LINE_S = 0.6, 0.5, 30.0
-WIDEST_STATUS = 60  # characters: a wrapped line can't be erased
-ERASED = "\r\x1b[2K"
+
+def style_on(stream: TextIO) -> Callable[..., str]:
+    """What makes a text bold or coloured, where a stream shows that (https://no-color.org)."""
+    import typer
+
+    shows = is_terminal(stream) and not os.environ.get("NO_COLOR")
+    return lambda text, **how: (
+        typer.style(text, **how) if shows and text and any(how.values()) else text
+    )
+
+
+# --------------------------------------------------------------------------- the progress
+
+FIRST_S, REDRAWN_S, LINE_S = 0.4, 0.2, 30.0
+BAR_WIDTH, LEAST_WORDS = 16, 12  # characters
+
+
+@dataclass(slots=True)
+class Step:
+    """A step of the work; its total is 0 where that is unknown."""
+
+    name: str
+    n_done: int = 0
+    total: int = 0
+    began: float = field(default_factory=monotonic)
+
+    @property
+    def how_far(self) -> str:
+        """Its count, the time it has taken, and the time left at its mean speed."""
+        taken_s = monotonic() - self.began
+        count = [f"{self.n_done:,} of {self.total:,}"] if self.total else []
+        left_s = taken_s * (self.total - self.n_done) / self.n_done if self.n_done else 0.0
+        left = [f"about {_clock(left_s)} left"] if left_s > 0 else []
+        return ", ".join([*count, _clock(taken_s), *left])
 
 
 class StatusLine:
-    """The status line on stderr: the current step and its elapsed time."""
+    """Shows on stderr what is done: on a terminal as a bar, elsewhere as a line now and then."""
 
     def __init__(self) -> None:
         self.quiet = False
         self.verbose = False
         self._lock, self._over = RLock(), Event()
-        self._drawn = False
+        self._bar: Bar | None = None  # while it is drawn
         self._began = self._last = monotonic()
-        self._doing: str = "starting"
-        self._how_far: Callable[[], str] = str
+        self._step = self._drawn = Step("starting")
+        self._counted: Step | None = None  # within whose count others are
 
     @contextmanager
     def alive(self) -> Iterator[None]:
-        """Show the status line while the block runs."""
+        """Show the steps while the block runs."""
         self._over.clear()
         self._began = self._last = monotonic()
         self.doing("starting")
@@ -88,60 +131,64 @@ class StatusLine:
             self.clear()
             self.quiet = self.verbose = False
 
-    def doing(self, step: str, how_far: Callable[[], str] = str) -> None:
+    def doing(self, name: str) -> None:
         """Set the current step; with ``-v``, also print it on a new line."""
         with self._lock:
-            self._doing, self._how_far = step, how_far
+            self._step = replace(self._counted, name=name) if self._counted else Step(name)
             if self.verbose:
                 self.clear()
-                self._write(f"{monotonic() - self._began:7.1f} s  {one_line(step)}\n")
+                self._write(f"{monotonic() - self._began:7.1f} s  {one_line(name)}\n")
 
     def clear(self) -> None:
-        """Erase the line before other output; it is drawn again after a pause."""
+        """Erase the bar before other output; it is drawn again after a pause."""
         with self._lock:
-            if self._drawn:
-                self._write(ERASED)
-            self._drawn, self._last = False, monotonic()
+            if self._bar is not None:
+                with suppress(OSError, ValueError):
+                    self._bar.stop()
+            self._bar, self._last = None, monotonic()
 
     @contextmanager
     def progress(self, doing: str) -> Iterator[Progress]:
         """Show the count of a step and the estimated time left."""
-        began, n_done, total = monotonic(), 0, 0
+        self._counted = None
+        self.doing(doing)
+        step = self._counted = self._step
 
         def tell(n: int, of: int) -> None:
-            nonlocal n_done, total
-            n_done, total = n, of
+            step.n_done, step.total = n, of
+            self._step = step  # also after another one within it, such as compiling
 
-        def how_far() -> str:
-            if not total:
-                return ""
-            left_s = (monotonic() - began) * (total - n_done) / n_done if n_done else 0.0
-            left = f", about {_clock(left_s)} left" if left_s else ""
-            return f"{n_done:,} of {total:,}{left}"
-
-        self.doing(doing, how_far)
-        yield tell
-        with self._lock:  # the next work may take a while, and has no name
-            self._doing, self._how_far = "finishing", str
+        try:
+            yield tell
+        finally:  # the next work may take a while, and has no name
+            self._step, self._counted = Step("finishing"), None
 
     def _beat(self) -> None:
-        terminal = _is_terminal()
-        wait_s = FIRST_S if terminal else LINE_S
-        while not self._over.wait(wait_s):
-            with self._lock:
-                silent_s = monotonic() - self._last
-                if not self.quiet and silent_s >= (FIRST_S if terminal else 0):
-                    self._say(terminal)
-            wait_s = REDRAWN_S if terminal else LINE_S
+        terminal = is_terminal(sys.stderr)
+        while not self._over.wait(REDRAWN_S if terminal else LINE_S):
+            with self._lock, suppress(OSError, ValueError):  # stderr is closed
+                if self.quiet or (terminal and monotonic() - self._last < FIRST_S):
+                    continue
+                if terminal:
+                    self._draw()
+                else:
+                    self._write(f"cprsim: {one_line(self._step.name)}, {self._step.how_far}\n")
 
-    def _say(self, terminal: bool) -> None:
-        far = ""
-        with suppress(OSError):  # a file that is counted may vanish
-            far = self._how_far()
-        doing = one_line(f"{self._doing} {far}".rstrip(), WIDEST_STATUS)
-        line = f"{doing}, {_clock(monotonic() - self._began)}"
-        self._write(f"{ERASED}{line}" if terminal else f"cprsim: {line}\n")
-        self._drawn = terminal
+    def _draw(self) -> None:
+        step, total = self._step, self._step.total or None
+        if self._bar is None:
+            self._bar = _bar()
+        bar = self._bar
+        if step is not self._drawn or not bar.task_ids:
+            for task in bar.task_ids:
+                bar.remove_task(task)
+            bar.add_task("", total=total, far="")
+        far, room = step.how_far, bar.console.width - BAR_WIDTH - 3
+        name = one_line(step.name, max(LEAST_WORDS, room - len(far)))
+        bar.update(bar.task_ids[0], description=name, total=total, completed=step.n_done, far=far)
+        self._drawn = step
+        bar.start()
+        bar.refresh()
 
     def _write(self, text: str) -> None:
         with suppress(OSError, ValueError):  # stderr is closed
@@ -149,11 +196,19 @@ class StatusLine:
             sys.stderr.flush()
 
 
-def _is_terminal() -> bool:
-    try:
-        return sys.stderr.isatty()
-    except ValueError:  # closed
-        return False
+def _bar() -> Bar:
+    """A bar of one line on stderr that leaves nothing behind."""
+    from rich.console import Console  # takes a tenth of a second
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    return Bar(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(BAR_WIDTH),
+        TextColumn("{task.fields[far]}", markup=False),
+        console=Console(file=sys.stderr, force_terminal=True),
+        auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False,
+    )  # fmt: skip
 
 
 def _clock(seconds: float) -> str:
@@ -183,11 +238,12 @@ def exit_codes() -> Iterator[None]:
 def _exit_code(error: BaseException) -> int:
     """Print an expected error and return its exit code; raises an unexpected one."""
     match error:
-        case CprsimError():  # lines of an input error begin with file and line
-            warn(error if isinstance(error, InputError) else f"cprsim: {error}")
+        case CprsimError():  # one that is about a file or an option begins with its name
+            located = isinstance(error, InputError) or error.option
+            warn(error if located else f"cprsim: {error}", ERROR)
             return error.exit_code
         case MemoryError():
-            warn(out_of_memory())
+            warn(out_of_memory(), ERROR)
             return 2
         case KeyboardInterrupt():
             calm()
@@ -207,7 +263,7 @@ def refused(error: OSError) -> None:
     """Print an operating-system error, such as a full disk, on stderr."""
     where = f"{error.filename}: " if error.filename else ""
     with suppress(OSError):
-        warn(f"cprsim: {where}{error.strerror or error}")
+        warn(f"cprsim: {where}{error.strerror or error}", ERROR)
 
 
 def out_of_memory() -> str:
@@ -225,7 +281,7 @@ def out_of_memory() -> str:
 def unforeseen() -> None:
     """Print the traceback of an internal error, and ask the user to report it."""
     warn(traceback.format_exc().rstrip())
-    warn("cprsim: an error that it did not foresee: please report it, with these lines")
+    warn("cprsim: an error that it did not foresee: please report it, with these lines", ERROR)
 
 
 def heed_interrupts() -> None:

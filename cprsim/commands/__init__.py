@@ -26,19 +26,14 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-OPTION = re.compile(r"--([a-z][a-z-]*)")
 RIGHT = "Input should be "
 WRITTEN_TO = ("file", "figures", "folder", "out", "page", "save")  # parameters: what is written
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # characters that no name of a file in UTF-8 has
 UNREADABLE_CHARACTERS = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # others stand for bytes
-PARAMETER = {  # of options that are called otherwise
-    "column": "columns", "set": "overrides", "out": "folder", "strategy": "strategies",
-    "metric": "metrics", "from": "copy", "list": "listed",
-}  # fmt: skip
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:
-    """Hold arguments to their annotations, and let messages name parameters instead of options.
+    """Hold arguments to their annotations, and let errors name parameters instead of options.
 
     Raises ParameterError for an argument that an annotation excludes.
     """
@@ -53,10 +48,6 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         function.__annotations__ = {name: function.__annotations__[name] for name in names}
         return validate_call(config=ConfigDict(arbitrary_types_allowed=True))(function)
 
-    def parameter(option: re.Match[str]) -> str:
-        name = PARAMETER.get(option[0][2:], option[0][2:].replace("-", "_"))
-        return name if name in names else option[0]
-
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         from pydantic import ValidationError
@@ -67,7 +58,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         except ValidationError as error:
             raise ParameterError(_refusal(error, function)) from None
         except CprsimError as error:
-            error.args = (OPTION.sub(parameter, str(error)),)
+            error.name_options({option_of(function, name): name for name in names})
             raise
         except BrokenPipeError:  # nobody reads stdout any more
             raise
@@ -95,6 +86,13 @@ def annotation_of(function: Callable[..., object], name: str, *, extras: bool = 
     return get_type_hints(alone, function.__globals__, include_extras=extras)[name]
 
 
+def option_of(function: Callable[..., object], name: str) -> str:
+    """The option of a parameter: as its annotation says, else after its name."""
+    extras = getattr(annotation_of(function, name, extras=True), "__metadata__", ())
+    said = [extra.option for extra in extras if getattr(extra, "option", "")]
+    return said[0] if said else f"--{name.replace('_', '-')}"
+
+
 def check_names(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> None:
     """Raise ParameterError for text that is no valid file name.
 
@@ -105,8 +103,8 @@ def check_names(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> N
             for text in value if isinstance(value, list | tuple) else (value,):
                 no_name = UNWRITABLE if name in WRITTEN_TO else UNREADABLE_CHARACTERS
                 if isinstance(text, str | Path) and no_name.search(str(text)):
-                    message = f"{name}: '{one_line(str(text))}' has a character that no name has"
-                    raise ParameterError(message)
+                    message = f"'{one_line(str(text))}' has a character that no name has"
+                    raise ParameterError(message, option=name)
 
 
 NAMES = sorted(module.name for module in iter_modules(__path__) if module.ispkg)
@@ -122,18 +120,51 @@ def function_of(name: str) -> Callable[..., object]:
 
 def first_sentence(name: str) -> str:
     """That of a command's docstring."""
-    source = Path(__path__[0], name, "__init__.py").read_text("utf-8")
-    found = (
-        node for node in ast.parse(source).body
-        if isinstance(node, ast.FunctionDef) and node.name == name
-    )  # fmt: skip
-    return (ast.get_docstring(next(found)) or "").partition("\n\n")[0]
+    return (ast.get_docstring(_source_of(name)[1]) or "").partition("\n\n")[0]
 
 
-def command(function: Callable[P, R]) -> Callable[P, R]:
-    """`public`, and a command of its name."""
-    COMMANDS[function.__name__.replace("_", "-")] = function
-    return public(function)
+@cache
+def stub_of(name: str) -> Callable[..., object]:
+    """A command's function without its body: its options and its help.
+
+    Of its file only the statements are done on which they depend: all takes a second to import.
+    """
+    before, function = _source_of(name)
+    function.body, function.returns = function.body[:1], None
+    registered, *function.decorator_list = function.decorator_list
+    kept: list[ast.stmt] = [function]
+    for node in reversed(before):
+        used = {one.id for of in kept for one in ast.walk(of) if isinstance(one, ast.Name)}
+        if isinstance(node, ast.ImportFrom):
+            used.add("annotations")  # of the future
+            node.names = [one for one in node.names if (one.asname or one.name) in used]
+            kept[:0] = [node] if node.names else []
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in used:
+            kept.insert(0, node)
+    module: dict[str, Any] = {"__name__": f"{__name__}.{name}"}
+    exec(compile(ast.Module(kept, []), name, "exec"), module)
+    vars(module[name])["example"] = ast.literal_eval(registered.args[0])  # type: ignore[attr-defined]
+    return module[name]  # type: ignore[no-any-return]
+
+
+def _source_of(name: str) -> tuple[list[ast.stmt], ast.FunctionDef]:
+    """The function of a command, and the statements before it."""
+    body = ast.parse(Path(__path__[0], name, "__init__.py").read_text("utf-8")).body
+    for place, node in enumerate(body):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return body[:place], node
+    raise LookupError(name)
+
+
+def command(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`public`, and a command of its name, with an example of a call for its help."""
+
+    def registered(function: Callable[P, R]) -> Callable[P, R]:
+        vars(function)["example"] = example
+        COMMANDS[function.__name__.replace("_", "-")] = function
+        return public(function)
+
+    return registered
 
 
 def _refusal(error: ValidationError, function: Callable[..., object]) -> str:

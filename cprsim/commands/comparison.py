@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cprsim.commands.run.answer import loss_heading
 from cprsim.commands.run.sentences import spread_in_percent
 from cprsim.errors import ParameterError
-from cprsim.job.losses import Metric
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
 from cprsim.pages.money import WORK, bills_frame
-from cprsim.results.compare import compare, independent_errors, same_failures
-from cprsim.results.metrics import FINISHED, OVERHEAD, parts_among, records_of
-from cprsim.results.money import bills_in
-from cprsim.results.rows import further_losses, has_measured_error
+from cprsim.results.metrics import (
+    FINISHED,
+    OVERHEAD,
+    Sample,
+    difference_of,
+    further_losses,
+    has_measured_error,
+    parts_among,
+    parts_of,
+    records_of,
+    samples_of,
+    share_of,
+)
+from cprsim.results.money import AUC_LOSS
 from cprsim.results.run import Result
 from cprsim.results.words import count, part_label, percent, saves, suited, with_interval
 
@@ -70,7 +80,7 @@ def answer_of_several(
     }
     if runs:
         frames["differences"] = _concat({x: compare(runs["A"], run) for x, run in others.items()})
-        bills = {letter: bills_frame(bills_in(run)) for letter, run in runs.items()}
+        bills = {letter: bills_frame(run.bills) for letter, run in runs.items()}
         if any(map(len, bills.values())):
             frames["bills"] = _concat(bills)
     return Answer(
@@ -142,7 +152,7 @@ def _document(
             *(f"{letter} - A: {HOW_PAIRED[is_so]}." for letter, is_so in values["paired"].items()),
             *document.remarks,
             *(sentence for errors in values["curve_errors"].values() for sentence in errors),
-            ", ".join(f"{letter} is {answer.holds.path}" for letter, answer in answers.items()),
+            ", ".join(f"{letter} is {answer.stored.path}" for letter, answer in answers.items()),
         ],
         sections=[
             Section(
@@ -162,7 +172,7 @@ def _cheapest(runs: Mapping[str, Result]) -> str:
     finished = [
         (of[OVERHEAD], name, letter)
         for letter, run in runs.items()
-        for name, of in run.spreads().items()
+        for name, of in run.summary.items()
         if of[FINISHED].mean == 1
     ]
     if not finished:
@@ -183,7 +193,7 @@ def _side_by_side(runs: Mapping[str, Result], differences: pd.DataFrame) -> Tabl
     rows = []
     for letter, run in runs.items():
         for policy in run.policies:
-            of = run.spreads()[policy.name]
+            of = run.summary[policy.name]
             unfinished = f"only {percent(of[FINISHED].mean)} finished"
             overhead = unfinished if isnan(of[OVERHEAD].mean) else _percent(of[OVERHEAD])
             less = _percent(more.get((letter, policy.name), Estimate(nan)))
@@ -210,16 +220,16 @@ def _money_table(bills: pd.DataFrame) -> Table:
 
 
 def differences_table(table: pd.DataFrame, letter: str = "B") -> Table:
-    """The differences from A with half of their 95 % intervals (`cprsim.results.compare`).
+    """The differences from A with half of their 95 % intervals (`cprsim.commands.comparison`).
 
     Quantities that are zero in both are left out.
     """
-    parts = parts_among(table["quantity"])
-    quantities = {*LABELS, *parts, *further_losses(table["quantity"].unique())}
+    parts = {share_of(part): f"  {part_label(part)}" for part in parts_among(table["quantity"])}
+    labels = {**LABELS, **parts, **{n: loss_heading(n) for n in further_losses(table["quantity"])}}
     rows = []
     for row in records_of(table):
         quantity, a, b = row["quantity"], row["a"], row["b"]
-        if quantity not in quantities or a == b == 0:
+        if quantity not in labels or a == b == 0:
             continue
         in_percent = quantity in (OVERHEAD, *parts)
         scale = 100 if in_percent else 1e4 if has_measured_error(quantity) else 1
@@ -227,13 +237,68 @@ def differences_table(table: pd.DataFrame, letter: str = "B") -> Table:
         half = estimate.half_width
         means = [suited(x, x - half, x + half)[0] for x in (scale * a, scale * b)]
         difference = with_interval(estimate.mean, half)
-        rows.append([row["strategy"], _label(quantity), *means, difference])
+        rows.append([row["strategy"], labels[quantity], *means, difference])
     columns = [*word_columns("strategy", "quantity"), *number_columns("A", letter, f"{letter} - A")]
     return Table("", columns, rows, grouped=True)
 
 
-def _label(quantity: str) -> str:
-    if quantity in LABELS:
-        return LABELS[quantity]
-    is_loss = Metric.of_quantity(quantity) is not None
-    return loss_heading(quantity) if is_loss else f"  {part_label(quantity)}"
+# --------------------------------------------------------------------------- of two results
+
+
+def same_failures(a: Result, b: Result) -> bool:
+    """Whether replication i of both results met the same failures: same seed, job and source."""
+    mine = a.manifest.get("failures_digest")
+    return mine is not None and bool(mine == b.manifest.get("failures_digest"))
+
+
+def compare(a: Result, b: Result) -> pd.DataFrame:
+    """Differences B - A of the strategies that both results have.
+
+    Paired by replication where both met the same failures, else two independent samples (Welch).
+    The error of the staleness curves counts in losses of accuracy.
+
+    Tidy frame: strategy, quantity, a, b (means), difference, difference_low, difference_high
+    (95 %), n (of the smaller sample). NaN where replications did not finish.
+    """
+    paired, one_curve, records = same_failures(a, b), _one_curve(a, b), []
+    for name, of_a, of_b in _in_both(a, b):
+        differences = difference_of(of_a, of_b, one_curve=one_curve, paired=paired)
+        for quantity, difference in differences.items():
+            if _unknown(quantity, of_a) and _unknown(quantity, of_b):
+                continue  # no curve tells what the failures cost in accuracy
+            means = (of_a.mean(quantity), of_b.mean(quantity))
+            records.append((name, quantity, *means, *difference.triple, difference.n))
+    if not records:
+        names = [", ".join(p.name for p in result.policies) for result in (a, b)]
+        message = f"no strategy is in both results: A has {names[0]}; B has {names[1]}"
+        raise ParameterError(message)
+    columns = ["strategy", "quantity", "a", "b", *Estimate(0).columns("difference"), "n"]
+    return pd.DataFrame(records, columns=columns)
+
+
+def independent_errors(a: Result, b: Result) -> list[str]:
+    """Note on differences between two curves, whose errors count as independent; else empty."""
+    losing = [
+        name
+        for name, *samples in _in_both(a, b)
+        if all(not _unknown(AUC_LOSS, s) and s.measured(AUC_LOSS)[0][0] > 0 for s in samples)
+    ]
+    if not losing or _one_curve(a, b):
+        return []
+    curves = "the errors of the staleness curves of A and B"
+    return [f"{', '.join(losing)}: {curves} count as independent."]
+
+
+def _in_both(a: Result, b: Result) -> Iterator[tuple[str, Sample, Sample]]:
+    parts = parts_of([*a.replications, *b.replications])
+    of_a, of_b = (samples_of(result.replications, result.n_nodes, parts) for result in (a, b))
+    return ((name, of_a[name], of_b[name]) for name in of_a if name in of_b)
+
+
+def _one_curve(a: Result, b: Result) -> bool:
+    """Whether one staleness curve prices the losses of both."""
+    return a.curve is not None and b.curve is not None and a.curve.sha256 == b.curve.sha256
+
+
+def _unknown(quantity: str, sample: Sample) -> bool:
+    return bool(np.isnan(sample.value(quantity)).all())

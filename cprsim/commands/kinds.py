@@ -83,8 +83,8 @@ def compare_results(answers: Sequence[Answer]) -> Answer:
     if strange := [answer.kind for answer in answers if answer.kind not in KINDS]:
         raise ParameterError(f"results: a {strange[0]} has no results folder to compare")
     kinds = [KINDS[answer.kind] for answer in answers]
-    results = [answer.holds.made for answer in answers]
-    paths = [answer.holds.path for answer in answers]
+    results = [answer.stored.made for answer in answers]
+    paths = [answer.stored.path for answer in answers]
     inputs = [kind.inputs(result) for kind, result in zip(kinds, results, strict=True)]
     runs = [load_result(path) for path in paths if (path / JOB_FILE).is_file()]
     compared = answer_of_several(answers, inputs, runs if len(runs) == len(paths) else [])

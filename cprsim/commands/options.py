@@ -111,7 +111,7 @@ class Scenario:
 @public
 def load(
     scenario: Scenario | Mapping[str, Any] | str | Path,
-    overrides: Mapping[str, Any] | Sequence[str] = (),
+    overrides: Overrides = (),
 ) -> Scenario:
     """Read and check a scenario.
 
@@ -202,7 +202,7 @@ def number_of(option: str, value: float | str, like: str = "0.0002 or 0.02%") ->
         return float(f"{text[:-1].strip()}e-2" if text.endswith("%") else text)
     except ValueError:
         wrong = f"{one_line(str(value))!r} is no number, such as {like}"
-        raise ParameterError(f"{option}: {wrong}") from None
+        raise ParameterError(wrong, option) from None
 
 
 def _number(value: object) -> object:
@@ -224,6 +224,7 @@ class CliOption:
     option : its option, if not ``--name``
     metavar : placeholder of the value in the help
     many : it may be repeated
+    complete : the kind of values that TAB offers (`cprsim.cli.completing`)
     default : the command's, where it differs from the function's
     help : its description, if not in the docstring
     """
@@ -231,6 +232,7 @@ class CliOption:
     option: str = ""
     metavar: str = ""
     many: bool = False
+    complete: str = ""
     default: Any = None
     help: str = ""
 
@@ -239,6 +241,7 @@ ScenarioLike = Annotated[
     Scenario | Mapping[str, Any] | str | Path,
     CliOption(
         metavar="SCENARIO",
+        complete="scenario",
         help="The scenario file (YAML), or the name of one that `cprsim init --list` shows.",
     ),
 ]
@@ -248,10 +251,13 @@ Overrides = Annotated[
         "--set",
         "KEY=VALUE",
         many=True,
+        complete="key",
         help="Change one value of the scenario, e.g. costs.save='90 s'; may be repeated.",
     ),
 ]
-Over = Annotated[Mapping[str, Any] | Sequence[str], CliOption("--over", "KEY=VALUES", many=True)]
+Over = Annotated[
+    Mapping[str, Any] | Sequence[str], CliOption("--over", "KEY=VALUES", many=True, complete="key")
+]
 Seed = Annotated[int | None, CliOption(help="Seed of all random numbers; default: the scenario's.")]
 ResultsFolder = Annotated[
     str | Path | None,
@@ -316,7 +322,9 @@ def with_fields_of(record: type, **helps: str) -> Callable[[Function], Function]
     ]  # fmt: skip
     entries = [
         f"    {field.name} : {str(field.type).removesuffix(' | None')}, optional\n"
-        + indent(fill(helps.get(field.name, field.metadata["help"]), 92), " " * 8)
+        + indent(
+            fill(helps.get(field.name, field.metadata["help"]), 92, break_on_hyphens=False), " " * 8
+        )
         for field in fields(record)
     ]
 

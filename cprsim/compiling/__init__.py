@@ -12,11 +12,11 @@ from logging import getLogger
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, watch
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-COMPILING = "cprsim: compiling the simulation, once on this machine; this takes some ten seconds"
+COMPILING = "compiling the simulation, once on this machine"
 
 parts: dict[Callable[..., Any], bool] = {}  # numba does not know them yet; which are inlined
 omitted: list[Callable[..., Any]] = []  # which compiled functions leave out
@@ -44,7 +44,9 @@ class Compiled:
                 "NUMBA_DISABLE_JIT is set, and the simulation is compiled: unset it"
             )
         if is_new:
-            getLogger("cprsim").warning(COMPILING)
+            watch.doing(COMPILING)
+            if not watch.command:  # which shows what is done
+                getLogger("cprsim").warning(f"cprsim: {COMPILING}; this takes some ten seconds")
         return dispatcher
 
     @property

@@ -57,20 +57,6 @@ def next_failure_h(node: Ints, start_h: Floats) -> Floats:
     return next_h
 
 
-def ends_of_repeats(node: Ints, start_h: Floats, end_h: Floats, cause: Ints) -> Floats:
-    """The ends [h], (n,); of a row without one, another's of its node, start and cause."""
-    if not np.isnan(end_h).any():
-        return end_h
-    order = np.lexsort((end_h, cause, start_h, node))  # a NaN after all others like it
-    lasts = end_h[order] > start_h[order]
-    donor = order[np.maximum.accumulate(np.where(lasts, np.arange(len(order)), 0))]
-    alike = (node[donor] == node[order]) & (start_h[donor] == start_h[order])
-    alike &= cause[donor] == cause[order]
-    ends_h = end_h.copy()
-    ends_h[order[alike]] = end_h[donor[alike]]
-    return ends_h
-
-
 def with_ends(rows: Outages, unended_h: float | None, seen_open: Bools | None) -> Outages:
     """Give every outage an end; a node's next failure closes an outage at the latest.
 
@@ -215,25 +201,25 @@ class Outages:
 
     def choosing(self, text: str, but: str | None = None) -> Outages:
         """All outages, those `chosen` whose cause contains a text and not another, in any case."""
-        lower = [name.lower() for name in self.cause_names]
-        out = [but is not None and but.lower() in name for name in lower]
-        matching = np.array(
-            [text.lower() in name and not not_it for name, not_it in zip(lower, out, strict=True)],
-            dtype=bool,
+        names = [name.lower() for name in self.cause_names]
+        has_but, has_text = (
+            np.array([word is not None and word.lower() in name for name in names], dtype=bool)
+            for word in (but, text)
         )
-        chosen = matching[self.cause_code] & self.chosen
+        out = has_but[self.cause_code]
+        chosen = has_text[self.cause_code] & ~out & self.chosen
         codes = np.unique(self.cause_code).tolist()
         causes = ", ".join(sorted({self.cause_names[code] for code in codes} - {""})[:12]) or "none"
-        if but is not None and not any(out[code] for code in codes):
+        if but is not None and not out.any():
             raise ParameterError(f"no outage has a cause with {but!r}; there are: {causes}")
         if not (chosen & self.in_window).any():
             criterion = f"with {text!r}" if text else "but that"
             raise ParameterError(f"no outage has a cause {criterion}; there are: {causes}")
         if but is None:
             return replace(self, chosen=chosen)
-        n_out = int(np.array(out)[self.cause_code].sum())
         words = f"outage(s) of a cause with {but!r} count as none, but end up-times"
-        return replace(self, chosen=chosen, notes=(*self.notes, Note("assumed", n_out, words)))
+        note = Note("assumed", int(out.sum()), words)
+        return replace(self, chosen=chosen, notes=(*self.notes, note))
 
     def merged(self, within_h: float | None = None) -> Outages:
         """Overlapping outages of a node made one, as a node that is down can't fail.
@@ -285,7 +271,6 @@ def outages_of(
     if "cause_names" not in observed:
         names, code = np.unique(np.asarray(cause, dtype=object), return_inverse=True)
         observed["cause_names"] = tuple(names.tolist())
-    end_h = ends_of_repeats(node, start_h, end_h, code)
     rows = Outages(
         node=node, start_h=start_h, end_h=end_h, ended=~np.isnan(end_h),
         guessed=np.zeros(n, dtype=bool), cause_code=code,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from cprsim.errors import PolicyError
-from cprsim.job.options import beyond
+from cprsim.job.options import Bound, beyond
 from cprsim.job.policy import (
-    Capture,
     Elastic,
     Groups,
     Medium,
@@ -17,6 +16,7 @@ from cprsim.job.policy import (
     Reverts,
     Ring,
     Rule,
+    SaveSchedule,
     Scope,
     Stage,
     StageKind,
@@ -27,24 +27,12 @@ from cprsim.job.policy import (
 from cprsim.job.records import STATE, Cluster, Storage
 
 MOST_TIERS = 8
-MOST_GENERATIONS = 256
-MOST_IN_FLIGHT = 8
 MOST_RULES = 16
 MOST_STAGES = 96
 MOST_SCOPES = 16
 MOST_ROLES = 16
 MOST_UNITS = 4096
 
-FIELD_BOUNDS: dict[type[Any], dict[str, str]] = {  # bounds of fields
-    Tier: {"generations": "between 1 and 256", "p_corrupt": "at least 0 and below 1"},
-    Capture: {
-        "every_h": "positive", "every_nth": "positive", "parts": "positive",
-        "in_flight": "between 1 and 8", "p_fail": "at least 0 and below 1",
-    },
-    Rule: {"replay_speed": "positive", "speed_meanwhile": "above 0 and at most 1"},
-    Elastic: {"unit_nodes": "positive", "speed": "between 0 and 1", "regroup_h": "0 or more"},
-    Tax: dict.fromkeys(("compute", "nodes", "memory"), "0 or more"),
-}  # fmt: skip
 Checks = Iterable[tuple[bool, str]]  # whether something makes no sense, and what
 Place = tuple[str | int, ...]  # field of the policy, number of its entry, field of that
 
@@ -60,10 +48,24 @@ def problems(policy: Policy, cluster: Cluster, scopes: tuple[Scope, ...]) -> Ite
     for at, subject, record, checks in _places(policy, cluster, scopes):
         for name, bound in FIELD_BOUNDS.get(type(record), {}).items():
             key, value = name.removesuffix("_h"), getattr(record, name)
-            if value is not None and (wrong := beyond(key, value, bound, 0)):
+            if value is not None and (wrong := beyond(key, value, bound)):
                 yield PolicyError(f"{subject}: {wrong}", (*at, key))
         where = subject and f"{subject}: "
         yield from (PolicyError(where + sentence, at) for wrong, sentence in checks if wrong)
+
+
+def _bounds_of(record: type[Any]) -> dict[str, Bound]:
+    """The bounds of the fields of a record: of a number, or of each of several."""
+    found = {}
+    for name, hint in get_type_hints(record, include_extras=True).items():
+        for kind in (hint, *get_args(hint)):
+            for bound in getattr(kind, "__metadata__", ()):
+                if isinstance(bound, Bound):
+                    found[name] = bound
+    return found
+
+
+FIELD_BOUNDS = {record: _bounds_of(record) for record in (Tier, SaveSchedule, Rule, Elastic, Tax)}
 
 
 def _places(
@@ -127,7 +129,7 @@ def _of_tier(tier: Tier, cluster: Cluster) -> Checks:
     )  # fmt: skip
 
 
-def _of_capture(policy: Policy, capture: Capture, scopes: tuple[Scope, ...]) -> Checks:
+def _of_capture(policy: Policy, capture: SaveSchedule, scopes: tuple[Scope, ...]) -> Checks:
     roles = {tier.name: tier.role for tier in policy.tiers}
     every_h, after = capture.every_h, capture.after
     written = [captured.tier for captured in policy.captures]

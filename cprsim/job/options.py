@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import ge, gt, le, lt
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from annotated_types import Ge, Gt, Interval
+
 from cprsim.errors import ParameterError
 
+Bound = Gt | Ge | Interval
+POSITIVE, NOT_NEGATIVE, SHARE = Gt(0), Ge(0), Interval(ge=0, le=1)
+SOME = Interval(gt=0, le=1)
 UP_TO_ALL, IN_GROUPS = "between 2 and all nodes", "2 or more and a divisor of the nodes"
-OPTION_BOUNDS: dict[str, Callable[[float, int], bool]] = {  # of values in a role of so many nodes
-    "positive": lambda value, n: value > 0.0,
-    "0 or more": lambda value, n: value >= 0.0,
-    "between 0 and 1": lambda value, n: 0.0 <= value <= 1.0,
-    "above 0 and at most 1": lambda value, n: 0.0 < value <= 1.0,
-    "above 0 and below 1": lambda value, n: 0.0 < value < 1.0,
-    "at least 0 and below 1": lambda value, n: 0.0 <= value < 1.0,
-    "between 1 and 8": lambda value, n: 1 <= value <= 8,
-    "between 1 and 256": lambda value, n: 1 <= value <= 256,
-    "between 1 and 32": lambda value, n: 1 <= value <= 32,
+DIVISOR = "a divisor of the nodes"
+BOUNDS_BY_NODES: dict[str, Callable[[float, int], bool]] = {  # in a role of so many nodes
     UP_TO_ALL: lambda value, n: 2 <= value <= n,
     IN_GROUPS: lambda value, n: value >= 2 and n % value == 0,
-    "a divisor of the nodes": lambda value, n: value >= 1 and n % value == 0,
+    DIVISOR: lambda value, n: value >= 1 and n % value == 0,
 }
-OF_KIND = {"time": "0 or more", "times": "0 or more", "share": "between 0 and 1"}  # without a bound
+OF_KIND: dict[str, Bound] = {"time": NOT_NEGATIVE, "times": NOT_NEGATIVE, "share": SHARE}  # by kind
+ENDS = {"gt": (gt, "above"), "ge": (ge, "at least"), "lt": (lt, "below"), "le": (le, "at most")}
 
 
 class Option(NamedTuple):
@@ -38,7 +37,7 @@ class Option(NamedTuple):
     kind: Any
     words: str
     default: Any = None
-    bound: str | tuple[str, ...] = ""
+    bound: Bound | str | tuple[str, ...] = ""
     needed: Any = None
     unknown: bool = False
     fact: str = ""
@@ -62,13 +61,13 @@ OPTIONS = {
     "interval": Option("rule", "progress between saves, or a rule", "never"),
     "target_pls": share("portion of lost samples that is accepted"),
     "sub_saves": Option("records", "how each interval is cut"),
-    "every": time(f"{EVERY}Young's, no shorter than one is written", bound="positive"),
+    "every": time(f"{EVERY}Young's, no shorter than one is written", bound=POSITIVE),
     "remote_every": time(
         "progress between copies to the remote storage; default: as one is written",
-        bound="positive",
+        bound=POSITIVE,
     ),
     "backstop": time(
-        f"{EVERY}Young's for the losses that copies or parity do not outlive", bound="positive",
+        f"{EVERY}Young's for the losses that copies or parity do not outlive", bound=POSITIVE,
     ),
     "snapshot": time(
         "of a copy to host memory; default: the stall of the job's saves", fact="snapshot_h",
@@ -86,19 +85,19 @@ OPTIONS = {
     "other_paths": bandwidth(
         "of all paths together besides the remote storage's", needed="100 Gbit/s",
     ),
-    "size": share("bytes of a save, as a share of the state's", 1.0, "positive"),
-    "in_flight": count("saves in flight simultaneously; 2 to 4 (published)", 1, "positive"),
+    "size": share("bytes of a save, as a share of the state's", 1.0, POSITIVE),
+    "in_flight": count("saves in flight simultaneously; 2 to 4 (published)", 1, POSITIVE),
     "chain": word(
         "`intermittent`, `one-shot` or `consecutive`",
         "intermittent", ("intermittent", "one-shot", "consecutive"),
     ),
     "first": share("of the model, that an increment holds (secondary; a workload's)", 0.26),
     "growth": number(
-        "exponent by which increments since a whole save grow (secondary)", 0.28, "0 or more",
+        "exponent by which increments since a whole save grow (secondary)", 0.28, NOT_NEGATIVE,
     ),
     "bits": count(
         "of each value; default: by the failures expected, 2 to 8 (secondary)",
-        bound="between 1 and 32",
+        bound=Interval(ge=1, le=32),
     ),
     "fraction": share("of the model, above the threshold", needed=0.3),
     "copies": count("nodes that hold each shard, its own included", 2, IN_GROUPS),
@@ -107,25 +106,25 @@ OPTIONS = {
         "group", ("group", "ring"),
     ),
     "idle": time(
-        "how long a machine's link is free in a step; default: all of it", bound="positive",
+        "how long a machine's link is free in a step; default: all of it", bound=POSITIVE,
     ),
     "unique": share(
         "of a node's state, that no other node holds anyway; default: 1/6 (secondary) of a "
-        "state that has replicas", bound="positive",
+        "state that has replicas", bound=POSITIVE,
     ),
     "wake": time(
         "until a warm standby has taken a lost node's place; no figure known", 0.0, unknown=True,
     ),
     "pool_fraction": share(
         "of the hours of rescheduling in which the standbys are enough (secondary)",
-        0.99, "above 0 and below 1",
+        0.99, Interval(gt=0, lt=1),
     ),
     "disk": bandwidth("of a node's own disks or persistent memory", needed="10 GB/s"),
-    "data": count("nodes of data in a group of the code, k (assumed)", 4, "positive"),
-    "parity": count("nodes that a group of the code can lose, m (assumed)", 4, "positive"),
+    "data": count("nodes of data in a group of the code, k (assumed)", 4, POSITIVE),
+    "parity": count("nodes that a group of the code can lose, m (assumed)", 4, POSITIVE),
     "encoding": bandwidth("at which a node computes its share; default: encoding takes no time"),
-    "experts": count("experts of each layer", bound="positive", needed=64),
-    "saved_each": count("experts of each layer that a save holds", 1, "positive"),
+    "experts": count("experts of each layer", bound=POSITIVE, needed=64),
+    "saved_each": count("experts of each layer that a save holds", 1, POSITIVE),
     "expert_share": share("of the state's bytes, the experts'", 0.74 + 0.12),
     "group": count("nodes of a replica group; default: by the job's `cluster.replicas`"),
     "pipelines": count(
@@ -133,13 +132,13 @@ OPTIONS = {
     ),
     "shadow_nodes": count("servers that shadow the job", needed=4),
     "tax": number(
-        "hours added to each hour of work; no figure known", 0.0, "0 or more", unknown=True,
+        "hours added to each hour of work; no figure known", 0.0, NOT_NEGATIVE, unknown=True,
     ),
-    "replay_speed": number("of a replay, relative to training; no figure known", 1.0, "positive"),
+    "replay_speed": number("of a replay, relative to training; no figure known", 1.0, POSITIVE),
     "rebuild": time("until the lost data are rebuilt", needed="9 min"),
     "speed_meanwhile": share(
         "speed of the job during a rebuild; 0.87 to 0.93 in the paper (published)",
-        0.9, "above 0 and at most 1",
+        0.9, SOME,
     ),
     "less": share("of a rebuild, what approximating samples saves; 0: none is (published)", 0.559),
     "readers": word("the role that holds the training data", "reader"),
@@ -152,7 +151,7 @@ OPTIONS = {
     "throughput": table(
         "samples per time with all units, with one fewer, and so on; default: in proportion",
     ),
-    "unit_nodes": count("nodes that are left out together", 1, "a divisor of the nodes"),
+    "unit_nodes": count("nodes that are left out together", 1, DIVISOR),
     "grows": growth(f"{GROWS}recalled", "at once"),
     "restart": time(
         "stall of a restart, the load included; default: the job's rescheduling and load",
@@ -229,14 +228,32 @@ def _require(key: str, option: Option, value: Any, n_nodes: int) -> None:
         if value not in bound:
             choices = ", ".join(f"`{word}`" for word in bound)
             raise ParameterError(f"`{key}` is `{value}`; it must be one of {choices}")
-    elif bound is not None and (wrong := beyond(key, value, bound, n_nodes)):
+    elif bound and (wrong := beyond(key, value, bound, n_nodes)):
         raise ParameterError(wrong)
 
 
-def beyond(key: str, value: Any, bound: str, n_nodes: int) -> str:
+def beyond(key: str, value: Any, bound: Bound | str, n_nodes: int = 0) -> str:
     """Return the error in a number or in one of several; empty if all are within the bound."""
     several = value if isinstance(value, tuple) else (value,)
-    if all(OPTION_BOUNDS[bound](number, n_nodes) for number in several):
-        return ""
-    of_how_many = f", of which there are {n_nodes}" if "nodes" in bound else ""
-    return f"`{key}` is {value}; it must be {bound}{of_how_many}"
+    if isinstance(bound, str):
+        fits = [BOUNDS_BY_NODES[bound](number, n_nodes) for number in several]
+        words = f"{bound}, of which there are {n_nodes}"
+    else:
+        ends = _ends(bound).items()
+        fits = [ENDS[name][0](number, end) for number in several for name, end in ends]
+        words = words_of(bound)
+    return "" if all(fits) else f"`{key}` is {value}; it must be {words}"
+
+
+def words_of(bound: Bound) -> str:
+    """``positive``, ``between 0 and 1``, ``above 0 and below 1``."""
+    ends = _ends(bound)
+    if ends in ({"gt": 0}, {"ge": 0}):
+        return "positive" if "gt" in ends else "0 or more"
+    if ends.keys() == {"ge", "le"}:
+        return f"between {ends['ge']} and {ends['le']}"
+    return " and ".join(f"{ENDS[name][1]} {end}" for name, end in ends.items())
+
+
+def _ends(bound: Bound) -> dict[str, Any]:
+    return {name: end for name in ENDS if (end := getattr(bound, name, None)) is not None}

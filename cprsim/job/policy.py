@@ -18,13 +18,20 @@ from math import inf
 from typing import Annotated
 
 import numpy as np
+from annotated_types import Interval
 
 from cprsim.files import OMITTED, Endless, Number, Tagged
 from cprsim.job.distributions import ALONE, Mixture
 from cprsim.job.intervals import n_saves_due
+from cprsim.job.options import NOT_NEGATIVE, POSITIVE, SHARE, SOME
 from cprsim.job.records import Cluster, Decision, Duration, Floats, Reliability, Storage, SubSaves
 
 DISTRIBUTIONS = (*ALONE, Mixture)
+MOST_GENERATIONS = 256
+MOST_IN_FLIGHT = 8
+PositiveCount = Annotated[int, POSITIVE]
+NotNegative = Annotated[float, NOT_NEGATIVE]
+Probability = Annotated[float, Interval(ge=0, lt=1)]  # of failing: some must succeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +162,9 @@ class Tier:
     placement: Annotated[Placement, Tagged(Outside, Ring, Groups)]
     role: str
     load: Loading | None = None  # to fetch the state from here; None: no time
-    generations: int = 1  # committed contents that are kept
-    p_corrupt: float = 0.0  # that a committed content turns out useless when it is loaded
+    # committed contents that are kept
+    generations: Annotated[int, Interval(ge=1, le=MOST_GENERATIONS)] = 1
+    p_corrupt: Probability = 0.0  # that a committed content turns out useless when it is loaded
 
 
 class WhenBusy(StrEnum):
@@ -167,19 +175,19 @@ class WhenBusy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Capture:
+class SaveSchedule:
     """Saves to a tier: each `every_h` of progress, after commits of another, or on notice."""
 
     tier: str
-    every_h: Number | None = None
+    every_h: Annotated[Number, POSITIVE] | None = None
     after: str | None = None  # the tier whose commits it follows: it copies from there
-    every_nth: int = 1
+    every_nth: PositiveCount = 1
     stall: Varying | None = None  # what it stalls the job for; None: not at all
     background: Varying | None = None  # from then on until it commits; None: at once
-    in_flight: int = 1  # so many at most
+    in_flight: Annotated[int, Interval(ge=1, le=MOST_IN_FLIGHT)] = 1  # so many at most
     when_busy: WhenBusy = WhenBusy.WAIT
-    parts: int = 1  # saves that make one content: the last of them completes it
-    p_fail: float = 0.0  # that it comes to nothing, noticed when it would commit
+    parts: PositiveCount = 1  # saves that make one content: the last of them completes it
+    p_fail: Probability = 0.0  # that it comes to nothing, noticed when it would commit
     on_notice: bool = False  # saves when a failure is announced, and then alone
 
 
@@ -264,8 +272,9 @@ class Rule:
     scopes: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()  # live tiers
     sources: tuple[str, ...] = ()  # written tiers, the fastest first
-    replay_speed: float = 1.0  # of work that is done again
-    speed_meanwhile: float = 1.0  # of the job, in stages that do not block it
+    replay_speed: Annotated[float, POSITIVE] = 1.0  # of work that is done again
+    # of the job, in stages that do not block it
+    speed_meanwhile: Annotated[float, SOME] = 1.0
     roles: tuple[str, ...] = ()  # of all struck slots
 
     @property
@@ -289,9 +298,9 @@ class Elastic:
     """
 
     role: str
-    speed: tuple[float, ...]
-    unit_nodes: int = 1
-    regroup_h: tuple[float, ...] = ()
+    speed: tuple[Annotated[float, SHARE], ...]
+    unit_nodes: PositiveCount = 1
+    regroup_h: tuple[NotNegative, ...] = ()
 
 
 STOP = "planned"  # scope of stops
@@ -305,9 +314,9 @@ BY_RULES = "by rules"  # of a recovery system
 class Tax:
     """Permanent overhead of a system."""
 
-    compute: float = 0.0  # hours on top of each hour of work
-    nodes: float = 0.0  # on top of the job's
-    memory: float = 0.0  # on top of the state's, as a fraction of it
+    compute: NotNegative = 0.0  # hours on top of each hour of work
+    nodes: NotNegative = 0.0  # on top of the job's
+    memory: NotNegative = 0.0  # on top of the state's, as a fraction of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +326,7 @@ class Policy:
     name: str
     rules: tuple[Rule, ...]
     tiers: tuple[Tier, ...] = ()
-    captures: tuple[Capture, ...] = ()
+    captures: tuple[SaveSchedule, ...] = ()
     elastic: Elastic | None = None
     tax: Tax = Tax()
     step_h: float = 0.0  # progress of a training step; 0 where nothing asks for it
@@ -341,7 +350,7 @@ class Policy:
         """Raises KeyError where the policy has none of that name."""
         return {tier.name: tier for tier in self.tiers}[name]
 
-    def followed_by(self, capture: Capture) -> Capture | None:
+    def followed_by(self, capture: SaveSchedule) -> SaveSchedule | None:
         """Return the capture whose commits this one copies on; None if it copies the state."""
         return next((source for source in self.captures if source.tier == capture.after), None)
 
@@ -423,7 +432,7 @@ class Policy:
         return tuple(part for part in PARTS_IN_ORDER if part in names)
 
 
-def checked(policy: Policy, cluster: Cluster, check: Capture) -> Policy:
+def checked(policy: Policy, cluster: Cluster, check: SaveSchedule) -> Policy:
     """The policy with checks for silent errors; without an interval, one before each save."""
     intervals_h = [capture.every_h for capture in policy.captures if capture.every_h is not None]
     every_h = check.every_h or next(iter(intervals_h), None)

@@ -157,7 +157,7 @@ def columns_of(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> dict[
         found["state"] = of_state[0] if state is None else state
     if spec.down_words and "state" not in found:
         message = f"no column has {spec.down!r} alone: --column state=NAME says which it is"
-        raise ParameterError(f"--down: {message}")
+        raise ParameterError(message, option="--down")
     if {"state", "duration"} <= found.keys() and "end" not in found:
         one, other = (quote(found[ours]) for ours in ("state", "duration"))
         message = "both say when an outage ends: --ignore leaves one out"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import lzma
 import zlib
@@ -14,19 +12,24 @@ from pathlib import Path
 from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
-from cprsim.errors import Place, Problem, TraceError
+import pyarrow as pa
+
+from cprsim.errors import Place, Problem, TraceError, one_line
 
 LONGEST_LINE = 1 << 24  # bytes
+LONGEST_MESSAGE = 2_000  # characters
 MOST_TEXT = 200_000_000  # bytes of a document that is read as one
 MOST_UNPACKED = 4_000_000_000  # of a packed log
-PACKED = (".xz", ".gz", ".bz2", ".zst", ".zip")
+CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+PACKED = (".xz", ".zip", *CODECS)
 READ_ERRORS = (OSError, EOFError, BadZipFile, lzma.LZMAError, zlib.error)
 HEAD_BYTES = 65_536
 
 
 def trace_error(log: PathLike[str], line: int | None, message: str, key: str = "") -> TraceError:
-    """One complaint about one place."""
-    return TraceError([Problem(Place(Path(log), line), key, message)])
+    """One complaint about one place, cut where a log has names of any length."""
+    cut = message if len(message) <= LONGEST_MESSAGE else message[:LONGEST_MESSAGE] + "..."
+    return TraceError([Problem(Place(Path(log), line), one_line(key), cut)])
 
 
 @contextmanager
@@ -93,14 +96,8 @@ def _unpacked(path: Path) -> IO[bytes] | Any:
     match path.suffix.lower():
         case ".xz":
             return lzma.open(path)
-        case ".gz":
-            return gzip.open(path)
-        case ".bz2":
-            return bz2.open(path)
-        case ".zst":
-            import pyarrow as pa  # the standard library has no zstd before Python 3.14
-
-            return pa.input_stream(str(path), compression="zstd")
+        case suffix if suffix in CODECS:
+            return pa.input_stream(str(path), compression=CODECS[suffix])
         case ".zip":
             archive = ZipFile(path)
             names = [name for name in archive.namelist() if not name.endswith("/")]

@@ -92,7 +92,8 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
         of_each = dates.assign(node=dates["node"].replace(same)).groupby("node", as_index=False)
         dates = of_each.agg({"installed": "min", "entry": "min", "exit": "max"})
     if spec.has_dates and dates is None:
-        raise ParameterError("--nodes dates: the log has no column installed, entry or exit")
+        message = "the log has no column installed, entry or exit"
+        raise ParameterError(message, option="--nodes dates")
     of = f"the nodes' own dates ({spec.nodes_file or '--nodes dates'})"
     own = spec.nodes_file is not None or spec.has_dates
     if dates is not None and own:
@@ -177,6 +178,10 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         log.counted["dropped", late] += int((~in_time).sum())
     if log.records_alone:
         rows, in_time = rows[in_time], in_time[in_time]
+    if rows["end"].isna().any() and not log.points:  # another row may say it
+        known_h = rows["end"].where(rows["end"] > rows["start"])
+        alike = known_h.groupby([rows[name] for name in ("node", "start", "cause")], observed=True)
+        rows = rows.assign(end=rows["end"].fillna(alike.transform("max")))
     node, names = numbered(rows.pop("node"), log.nodes)
     if not in_time.all():
         rows, node = rows[in_time], node[in_time]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Counted
-from cprsim.logs.slurm import expanded, node_lists
+from cprsim.logs.slurm import MOST_NODES_OF_LIST, expanded, node_lists
 from cprsim.logs.spec import UNKNOWN_WORDS
 
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
@@ -84,6 +84,8 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
             return [text.strip()]  # "Rack 5, left"
         else:
             names.append(part)
+        if len(names) > MOST_NODES_OF_LIST:
+            raise ParameterError(f"'{one_line(text)}' names more than {MOST_NODES_OF_LIST:,} nodes")
     if len({name.isdigit() for name in names}) > 1:
         raise ParameterError(no_list)
     return names if len(names) > 1 or "[" in text else [text.strip()]

@@ -12,7 +12,7 @@ from cprsim.errors import one_line
 from cprsim.failures.outages import Lives, Note
 from cprsim.job.records import Floats
 from cprsim.logs.files import trace_error
-from cprsim.logs.reading import csv_pieces, named_columns, no_row_where
+from cprsim.logs.reading import named_columns, no_row_where, read_csv
 from cprsim.logs.spec import NODE_COLUMNS, LogSpec
 from cprsim.logs.times import Times, read_times
 
@@ -29,10 +29,10 @@ def node_columns(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> pd.
 
 def read_nodes(path: Path, times: Times, spec: LogSpec) -> tuple[pd.DataFrame, list[Note]]:
     """The dates of nodes in a table [h of the log's clock], and what of it was not read."""
-    tables = list(csv_pieces(path))
-    rows = pd.concat([node_columns(table, spec, path) for table in tables])
+    table = read_csv(path)
+    rows = node_columns(table, spec, path)
     read = {*rows, *spec.names.values()}
-    unread = [one_line(str(name)) for name in tables[0] if name not in read]
+    unread = [one_line(str(name)) for name in table if name not in read]
     words = (
         f"column(s) of {one_line(path.name)} not read: {', '.join(unread[:6])} (--column "
         "exit=NAME reads one)"

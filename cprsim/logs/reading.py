@@ -25,7 +25,7 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 def read_csv(path: PathLike[str]) -> pd.DataFrame:
     """All cells as text, empty ones missing; a row's index is its line less `FIRST_ROW`."""
-    return pd.concat(list(csv_pieces(path, ",")))
+    return pd.concat(list(csv_pieces(path)))
 
 
 def separator_of(line: str) -> str:
@@ -33,10 +33,10 @@ def separator_of(line: str) -> str:
     return max(SEPARATORS, key=line.count)
 
 
-def csv_pieces(path: PathLike[str], separator: str | None = None) -> Iterator[pd.DataFrame]:
+def csv_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
     """As `read_csv`, some rows after the other, so that a log of any length takes little memory."""
     above, header = _header(path)
-    separator = separator or separator_of(header)
+    separator = separator_of(header)
     names = Counter(cell.strip() for cell in _cells(header, separator, path, above + 1))
     if twice := [name for name, n in names.items() if name and n > 1]:
         message = "two columns have this name: rename one of them"

@@ -18,7 +18,8 @@ from cprsim.logs.times import read_times
 
 NO_TIME = ("", "unknown", "none")
 UNKNOWN_NODE = "failure(s) of jobs on several nodes: the one that failed is not known"
-MOST_NODES_OF_LIST = 100_000  # of one list
+MOST_NODES_OF_LIST = 100_000  # of the lists of one cell
+MOST_NODES_OF_LISTS = 5_000_000  # of a log
 _LIST = re.compile(r"(?:\[[^\[\]]*\]|[^\[\],\s])+")
 _PART = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")  # wider ones are no node's
@@ -71,10 +72,14 @@ def node_lists(
     cells: pd.Series[str], log: PathLike[str], read: Callable[[str], list[str]] | None = None
 ) -> pd.Series:
     """The names of each list of nodes, by `expanded` or `read`; raises TraceError with the line."""
-    lists = []
+    lists, n_names = [], 0
     for row, cell in cells.items():
         try:
             lists.append((read or expanded)(cell))
+            n_names += len(lists[-1])
+            if n_names > MOST_NODES_OF_LISTS:
+                message = f"up to here the lists name over {MOST_NODES_OF_LISTS:,} nodes"
+                raise ParameterError(f"{message}: give the rows of a part of the log")
         except ParameterError as error:
             line = int(str(row)) + FIRST_ROW
             raise trace_error(log, line, str(error), str(cells.name)) from None

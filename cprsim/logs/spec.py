@@ -25,9 +25,11 @@ TIME_UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
 COLUMNS_FOR_END = ("duration", "state")  # columns that stand for the end
 
 
-def _option(words: str, metavar: str = "", option: str = "", *, many: bool = False) -> Any:
+def _option(
+    words: str, metavar: str = "", option: str = "", *, many: bool = False, complete: str = ""
+) -> Any:
     """Return a field with the help of its option, and its name on the command line."""
-    shell = {"metavar": metavar, "option": option, "many": many}
+    shell = {"metavar": metavar, "option": option, "many": many, "complete": complete}
     return field(default=None, metadata={"help": words, "shell": shell})
 
 
@@ -39,7 +41,9 @@ class LogSpec:
     scenario's section ``failures: {kind: trace}``.
     """
 
-    format: str | None = _option("Format of the log; default: guessed, and shown.", "NAME")
+    format: str | None = _option(
+        "Format of the log; default: guessed, and shown.", "NAME", complete="format"
+    )
     nodes: int | str | Path | None = _option(
         "Nodes observed, with those that never failed: their number; a table with node and any "
         "of installed, entry, exit; dates: the log has these columns, or its own dates.",
@@ -108,8 +112,8 @@ class LogSpec:
         try:
             ZoneInfo(self.tz or "UTC")
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            message = f"--tz: there is no time zone '{one_line(str(self.tz))}'"
-            raise ParameterError(f"{message}; one is Europe/Berlin, or UTC") from None
+            message = f"there is no time zone '{one_line(str(self.tz))}'; one is Europe/Berlin"
+            raise ParameterError(f"{message}, or UTC", option="--tz") from None
 
     @property
     def names(self) -> dict[str, str]:
@@ -117,7 +121,8 @@ class LogSpec:
         columns = self.columns or {}
         if not isinstance(columns, Mapping):
             if wrong := [pair for pair in columns if "=" not in pair]:
-                raise ParameterError(f"--column: {wrong[0]!r} is no pair such as start=begin")
+                message = f"{wrong[0]!r} is no pair such as start=begin"
+                raise ParameterError(message, option="--column")
             columns = dict(pair.split("=", 1) for pair in columns)
         return dict(columns)
 
@@ -137,7 +142,7 @@ class LogSpec:
         first, sign, last = (self.period or "..").partition("..")
         if not sign:
             right = "is no FROM..TO such as 2024-01-01..2025-01-01"
-            raise ParameterError(f"--period: {self.period!r} {right}")
+            raise ParameterError(f"{self.period!r} {right}", option="--period")
         return first.strip() or None, last.strip() or None
 
     @property
@@ -159,7 +164,7 @@ class LogSpec:
         path = Path(str(self.nodes))
         if not path.is_file():
             neither = f"is neither a whole number nor a file, nor {DATES!r}"
-            raise ParameterError(f"--nodes: {one_line(str(path))!r} {neither}")
+            raise ParameterError(f"{one_line(str(path))!r} {neither}", option="--nodes")
         return path
 
     def hours(self, option: str) -> float | None:
@@ -172,7 +177,7 @@ class LogSpec:
             if not 0 <= hours < inf:
                 raise ParameterError("is no time from 0 on")
         except ParameterError as error:
-            raise ParameterError(f"--{option}: {text!r} {error}") from None
+            raise ParameterError(f"{text!r} {error}", option=f"--{option}") from None
         return hours
 
     @property

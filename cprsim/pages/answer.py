@@ -60,7 +60,7 @@ class Answer:
     found_again: bool = False  # the folder was there, finished
     files: Sequence[Path] = ()  # further files that were written
     exit_code: int = 0  # of the command
-    holds: Any = None  # the `Kept` that it was made of, with its folder
+    stored: Any = None  # the `StoredResult` that it was made of, with its folder
 
     @cached_property
     def document(self) -> Document:
@@ -159,7 +159,7 @@ class Answer:
         ResultError
             It can't be written; nothing is left behind.
         """
-        source = self.folder or (self.holds and self.holds.path)
+        source = self.folder or (self.stored and self.stored.path)
         if source is None or source.is_file():
             raise ParameterError(f"a {self.kind} has no results folder: report() or to_json()")
         final = Path(folder) / source.name

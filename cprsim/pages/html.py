@@ -17,6 +17,7 @@ from cprsim.pages.document import Document, Picture
 from cprsim.pages.save import bytes_of
 
 _TEMPLATES = files("cprsim.pages") / "templates"
+PX_PER_INCH = 96  # of a style sheet
 _CODE = re.compile(r"`([^`]+)`")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:h|min|s|node-hours?|nodes?)\b|%|±)|(?<=±) ")
 
@@ -75,6 +76,9 @@ def typeset(text: str) -> Markup:
 def inline(picture: Picture, format: str) -> Markup:
     """The figure as an image embedded in the page."""
     kind = {"svg": "svg+xml", "png": "png"}[format]
-    data = base64.b64encode(bytes_of(picture.draw(), format)).decode()
-    image = Markup('<img alt="{}" src="data:image/{};base64,{}">')
-    return image.format(picture.alternative, kind, data)
+    figure = picture.draw()
+    data = base64.b64encode(bytes_of(figure, format)).decode()
+    width_px = PX_PER_INCH * figure.get_size_inches()[0]
+    style = Markup(f' style="--width: {width_px:.0f}px"') if format == "svg" else ""
+    image = Markup('<img alt="{}"{} src="data:image/{};base64,{}">')
+    return image.format(picture.alternative, style, kind, data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from cprsim.pages.document import Table, row_columns
-from cprsim.results.money import OVERHEAD, Bills, bills_in, comparable
+from cprsim.results.money import OVERHEAD, Bills, comparable
 from cprsim.results.run import Result
 from cprsim.results.words import significant
 from cprsim.scenario.prices import ACCURACY, Bill, shown
@@ -35,7 +35,7 @@ def bills_frame(bills: Bills) -> pd.DataFrame:
 
 def money_section(result: Result) -> list[Table]:
     """The table of the strategies' costs, if the scenario has prices."""
-    bills = bills_in(result)
+    bills = result.bills
     return [money_table(bills)] if bills else []
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from cprsim.job.records import Estimate
 from cprsim.pages.money import WORK
-from cprsim.results.decisive import WITHOUT, Assumption, BreakEven, SpareNeed
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.money import JobPrices
+from cprsim.results.unknown import AS_OTHERS, WITHOUT, Assumption, BreakEven, SpareNeed
 from cprsim.results.words import count, percent, significant, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 from cprsim.scenario.yaml_text import read_yaml
@@ -32,9 +33,10 @@ def recommendation(
     """The recommended strategy or system as numbers.
 
     `entry` is its entry of `recovery` in a scenario; `less` the paired difference by which its
-    overhead is below that of `beats`. Overheads are shares of useful time.
+    overhead is below that of `beats`. Overheads are shares of useful time. `runs_as` is its
+    maintained implementation, None where it stands in a paper only.
     """
-    name = entry.get("name", entry["strategy"])
+    name, system = entry.get("name", entry["strategy"]), SYSTEMS[entry["strategy"]]
     return {
         "name": name,
         "strategy": entry["strategy"],
@@ -43,7 +45,17 @@ def recommendation(
         "beats": None if beats is None or beats == name else beats,
         "by": None if beats is None or beats == name or less is None else less.by_name,
         "turns_on": turns_on,
+        "runs_as": system.said_to_run_as or None,
     }
+
+
+def not_maintained(recommended: Mapping[str, Any] | None) -> Iterator[str]:
+    """Say that what is recommended stands in a paper only."""
+    if recommended is not None and recommended["runs_as"] is None:
+        yield (
+            f"{recommended['name']} has no maintained implementation: `cprsim systems` names the "
+            "cheapest system that has one."
+        )
 
 
 def turns_on(assumption: Assumption | None, of: str = "") -> str:
@@ -56,6 +68,8 @@ def turns_on(assumption: Assumption | None, of: str = "") -> str:
     at, name = f"at {assumption.tried}", assumption.choice
     if assumption.tried == WITHOUT:
         at = "without such failures"
+    elif assumption.tried == AS_OTHERS:
+        at = "if such failures took what the others take"
     then = f"{_costs(assumption.overhead_tried)} instead of {_costs(assumption.overhead)}"
     words = f"{name} costs {then}, the same choice"
     if assumption.choice_tried != name:
@@ -100,12 +114,15 @@ def waits_decide(
         if prices is not None and prices.prices.node_hour:
             cents = 100 * more * HOURS_PER_MONTH * prices.spare_node_hour
             cost += f", {shown(cents, prices.currency)} per {WORK}"
-        then = "is the cheapest" if need.is_best else "costs less than half"
+        then = "costs least" if need.is_best else "costs less than half"
+        then = "is the cheapest" if need.is_best and need.pays else then
         overhead = need.overhead.times(100)
         costs = with_interval(overhead.mean, overhead.half_width)
         clause = f"{need.system} {then}: {costs} % of useful time"
+        clause += "" if need.pays else ", but these nodes cost more than that saves"
         spares = f"with {need.n_spares} ({cost}), "
         clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
     if clauses:
         each = "; ".join(spares + clause for spares, clause in clauses.items())
-        yield f"Waits for spares decide: {each}."
+        does = "decide" if any(need.pays for need in needs) else "are much of the cost"
+        yield f"Waits for spares {does}: {each}."

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from cprsim.errors import printable, watch
+from cprsim.errors import counted, printable
 from cprsim.pages.axes import style
 
 Draw = Callable[[], Figure]
@@ -40,7 +40,7 @@ def save_figures(
     """Draw figures into an existing folder, each under its name; returns the paths."""
     return [
         path
-        for name, draw in figures.items()
+        for name, draw in counted("drawing figures", figures.items())
         for path in save_figure(draw(), folder / name, formats)
     ]
 
@@ -52,7 +52,6 @@ def drawing(
 
     def draw(result: Any) -> None:
         if folder is not None:
-            watch.doing("drawing figures")
             save_figures(figures(result), result.path)
 
     return draw

@@ -1,12 +1,15 @@
 """A document as text: for a terminal sentences wrapped and tables narrowed, whole in a pipe.
 
 A table that is wider than the terminal has its words folded first, then columns go to a next table.
-No digit is cut, and no row: each of the tables begins with the columns that name the rows.
+No digit is cut, and no row: each of the tables begins with the columns that name the rows. Styles
+are put around finished lines: the text is the same without them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from textwrap import wrap
 
@@ -19,8 +22,21 @@ MOST_REMARKS = 3
 GAP = "  "  # columns
 
 
-def text_of(document: Document, *, verbose: bool = False, width: int | None = None) -> str:
-    """Answer, table and first remarks, or all but the figures; width is that of a terminal."""
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a terminal shows a text: its width, None in a pipe; the style of lines; what to mark."""
+
+    width: int | None = None
+    style: Callable[..., str] = lambda line, **_: line
+    best: str | None = None  # the name of the row that is recommended
+    warnings: Collection[str] = ()  # paragraphs
+
+
+IN_A_PIPE = Look()
+
+
+def text_of(document: Document, *, verbose: bool = False, look: Look = IN_A_PIPE) -> str:
+    """Answer, table and first remarks, or all but the figures."""
     if verbose:
         headed = [
             (Words([section.heading.upper()]), *section.blocks) for section in document.sections
@@ -30,22 +46,28 @@ def text_of(document: Document, *, verbose: bool = False, width: int | None = No
         table = [] if document.table is None else [document.table]
         remarks = [*document.remarks[:MOST_REMARKS], *filter(None, [document.turns_on])]
         blocks = [*table, Words(remarks)]
-    texts = ("\n".join(_lines(block, width)) for block in (Words(document.answer), *blocks))
+    answer, n_bold = [], len(re.split(r"(?<=\.) ", printable("".join(document.answer[:1])))[0])
+    for line in _lines(Words(document.answer), look):
+        answer.append(look.style(line[:n_bold], bold=True) + line[n_bold:])
+        n_bold = max(0, n_bold - len(line) - 1)
+    texts = ("\n".join(lines) for lines in (answer, *(_lines(block, look) for block in blocks)))
     return "\n\n".join(filter(None, texts))
 
 
-def _lines(block: Block, width: int | None) -> Iterator[str]:
+def _lines(block: Block, look: Look) -> Iterator[str]:
     match block:
         case Words(paragraphs):
             for paragraph in paragraphs:
-                yield from _folded(printable(paragraph), width)
+                colour = "yellow" if paragraph in look.warnings else None
+                for line in _folded(printable(paragraph), look.width):
+                    yield look.style(line, fg=colour)
         case Table():
             if block.caption:
-                yield from [*_folded(printable(block.caption), width), ""]
-            yield from _table(block, width)
+                yield from [*_folded(printable(block.caption), look.width), ""]
+            yield from _table(block, look)
         case Facts(entries):
             for term, meaning in entries:
-                yield from _folded(printable(f"{term}  {meaning}"), width)
+                yield from _folded(printable(f"{term}  {meaning}"), look.width)
         case ListingBlock(_, text):
             yield printable(text.rstrip("\n"))
 
@@ -54,19 +76,19 @@ def _folded(text: str, width: int | None) -> list[str]:
     return [text] if width is None else wrap(text, width, break_on_hyphens=False) or [""]
 
 
-def _table(table: Table, width: int | None) -> Iterator[str]:
+def _table(table: Table, look: Look) -> Iterator[str]:
     """The table, or several narrower ones if it is too wide."""
-    n_naming = 2 if table.grouped else 1
+    n_naming, width = 2 if table.grouped else 1, look.width
+    heads = [printable(column.heading) for column in table.columns]
     rows = [[printable(str(cell)) for cell in row] for row in table.rows]
     least, widest = [], []  # widths
-    for column, *cells in zip(table.columns, *rows, strict=True):
-        heading = [column.heading] if width is None else column.heading.split()
-        words = [word for text in (column.heading, *cells) for word in text.split()]
+    for column, head, *cells in zip(table.columns, heads, *rows, strict=True):
+        heading = [head] if width is None else head.split()
+        words = [word for text in (head, *cells) for word in text.split()]
+        widest.append(max(map(len, [head, *cells])))
         if column.is_number:
-            widest.append(max(map(len, [*heading, *cells]), default=0))
-            least.append(widest[-1])
+            least.append(max(map(len, [*heading, *cells]), default=0))
         else:
-            widest.append(max(map(len, [column.heading, *cells])))
             least.append(min(max(map(len, words), default=0), LONGEST_UNBROKEN))
     parts, gap = [[*range(n_naming)]], len(GAP)
     for place in range(n_naming, len(table.columns)):
@@ -79,11 +101,12 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
             yield ""
         room = max(0, (width or WIDEST) - sum(least[at] + gap for at in places) + gap)
         widths = {}
-        for at in sorted(places, key=lambda at: widest[at]):  # the narrowest have it first
+        # words have it before headings of numbers, the narrowest first
+        for at in sorted(places, key=lambda at: (table.columns[at].is_number, widest[at])):
             widths[at] = min(widest[at], least[at] + room)
             room -= widths[at] - least[at]
         widths = {at: widths[at] for at in places}
-        yield from _row([column.heading for column in table.columns], table, widths)
+        yield from _row(heads, table, widths)
         yield "─" * (sum(widths.values()) + gap * (len(places) - 1))
         previous = None
         for row in rows:
@@ -91,7 +114,10 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
             if table.grouped and previous is not None and not again:
                 yield ""
             previous = row[0]
-            yield from _row(["", *row[1:]] if again else row, table, widths)
+            is_best = any(f"{cell} (".startswith(f"{look.best} (") for cell in row[:n_naming])
+            colour = "green" if is_best else None
+            for line in _row(["", *row[1:]] if again else row, table, widths):
+                yield look.style(line, fg=colour, bold=colour is not None)
 
 
 def _row(cells: Sequence[str], table: Table, widths: dict[int, int]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from math import ceil, comb, inf, isnan, nan, sqrt
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +22,7 @@ from cprsim.job.options import options
 from cprsim.job.policy import (
     GROWTH_H,
     OWN,
-    Capture,
+    STOP,
     Elastic,
     Groups,
     Level,
@@ -32,13 +33,14 @@ from cprsim.job.policy import (
     Reverts,
     Ring,
     Rule,
+    SaveSchedule,
     Scope,
     Stage,
     StageKind,
     Tier,
     To,
 )
-from cprsim.job.records import Duration
+from cprsim.job.records import Costs, Duration
 from cprsim.recovery.system import JobProfile, Provenance, System
 
 REMOTE = "remote"
@@ -118,16 +120,16 @@ def remote_tier(job: JobProfile, load: Duration | None = None) -> Tier:
 
 def periodic_capture(
     tier: str, every_h: float, stall_h: float, behind_h: float, **more: Any
-) -> Capture:
+) -> SaveSchedule:
     """Saves to a tier, at an interval."""
     behind = Constant(behind_h) if behind_h else None
-    return Capture(tier, every_h, stall=Constant(stall_h), background=behind, **more)
+    return SaveSchedule(tier, every_h, stall=Constant(stall_h), background=behind, **more)
 
 
-def remote_capture(job: JobProfile, every_h: float) -> Capture:
+def remote_capture(job: JobProfile, every_h: float) -> SaveSchedule:
     """The job's own saves, at this interval."""
     every_h = min(every_h, job.useful_h)
-    return Capture(REMOTE, every_h, stall=job.save_stall, background=job.save_background)
+    return SaveSchedule(REMOTE, every_h, stall=job.save_stall, background=job.save_background)
 
 
 def live_tier(job: JobProfile, name: str, n: int, *, strided: bool = False) -> Tier:
@@ -266,8 +268,8 @@ def _outlives(tier: Tier, scope: Scope) -> bool:
 
 
 def at_own_intervals(
-    job: JobProfile, captures: Sequence[Capture], tiers: Sequence[Tier]
-) -> tuple[Capture, ...]:
+    job: JobProfile, captures: Sequence[SaveSchedule], tiers: Sequence[Tier]
+) -> tuple[SaveSchedule, ...]:
     """Intervals `YOUNG_H` as hours: ``sqrt(2 s/lambda)``, no shorter than a save is written.
 
     s is the stall of a save of the tier, lambda the rate of the failures for which it is the
@@ -357,3 +359,73 @@ def elastic_of(job: JobProfile, o: Any, derived: tuple[float, ...] = ()) -> Elas
             "for each unit fewer one that is neither negative nor above that"
         )
     return Elastic(job.role, tuple(rate / first for rate in table), o.unit_nodes)
+
+
+# --------------------------------------------------------------------------- restarts and stops
+
+
+def with_restarts(policy: Policy, costs: Costs) -> Policy:
+    """The policy with the warm-up and the failed attempts of the rules that start processes again.
+
+    Those rules reschedule. A stage that a rule names itself stays as it is.
+    """
+    rules = tuple(replace(rule, stages=_restarting(rule.stages, costs)) for rule in policy.rules)
+    return replace(policy, rules=rules)
+
+
+def _restarting(stages: tuple[Stage, ...], costs: Costs) -> tuple[Stage, ...]:
+    """Stages with a warm-up behind each reschedule and its load, and behind the first a retry."""
+    kinds, attempts = [stage.kind for stage in stages], costs.restart
+    begin = [n for n, kind in enumerate(kinds) if kind is StageKind.RESCHEDULE]
+    made = [*stages[: begin[0] if begin else len(stages)]]
+    for first, after in pairwise([*begin, len(stages)]):
+        restart = stages[first:after]
+        if costs.warmup is not None and StageKind.WARM_UP not in kinds:
+            restart = _behind(restart, Stage(StageKind.WARM_UP, costs.warmup))
+        is_tried = first == begin[0] and StageKind.RETRY not in kinds
+        if attempts is not None and attempts.p_fail > 0.0 and is_tried:
+            retry = Stage(
+                StageKind.RETRY, attempts.retry, p_fail=attempts.p_fail,
+                gives_up_after=attempts.gives_up_after, operator=attempts.operator,
+            )  # fmt: skip
+            restart = _behind(restart, retry)
+        made += restart
+    warmup = costs.warmup or Constant(0.0)
+    return tuple(
+        replace(stage, cost=stage.cost or warmup) if stage.kind is StageKind.WARM_UP else stage
+        for stage in made
+    )
+
+
+RESTART_STAGES = {StageKind.RESCHEDULE, StageKind.LOAD, StageKind.WARM_UP}
+
+
+def _behind(stages: tuple[Stage, ...], more: Stage) -> tuple[Stage, ...]:
+    """Stages with one more behind the last of a restart; it blocks the job if that does."""
+    last = max(n for n, stage in enumerate(stages) if stage.kind in RESTART_STAGES)
+    more = replace(more, blocks=stages[last].blocks)
+    return (*stages[: last + 1], more, *stages[last + 1 :])
+
+
+def with_stops(policy: Policy, length: Duration, save: SaveSchedule) -> Policy:
+    """Return the policy with planned stops: all slots stop for `length`, then restart.
+
+    They roll back by the last rule, to remote contents or to the start; if no capture makes
+    such contents, `save` is added.
+    """
+    last, stops = policy.rules[-1], (STOP,)
+    restart = [
+        replace(stage, blocks=True, each=False, copies_again=False)
+        for stage in last.stages
+        if stage.kind in RESTART_STAGES | {StageKind.WAIT, StageKind.RETRY, StageKind.REGROUP}
+        and stage.grows_h is None
+    ]
+    sources = tuple(name for name in last.sources if policy.tier(name).medium is Medium.REMOTE)
+    stop = Stage(StageKind.PLANNED, length)
+    anew = (stop, *(stage for stage in restart if stage.kind is not StageKind.LOAD))
+    rules = [Rule(Reverts.ALL, anew, To.START, scopes=stops), *policy.rules]
+    if sources:
+        rules.insert(0, Rule(Reverts.ALL, (stop, *restart), scopes=stops, sources=sources))
+    if sources and policy.written.isdisjoint(sources):
+        policy = replace(policy, captures=(*policy.captures, replace(save, tier=sources[0])))
+    return replace(policy, rules=tuple(rules))

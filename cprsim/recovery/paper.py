@@ -33,7 +33,6 @@ from cprsim.job.policy import (
     RELOAD,
     RESTART,
     ROLL_BACK,
-    Capture,
     Elastic,
     Groups,
     Medium,
@@ -42,6 +41,7 @@ from cprsim.job.policy import (
     Policy,
     Reverts,
     Rule,
+    SaveSchedule,
     Stage,
     StageKind,
     Tier,
@@ -58,8 +58,7 @@ from cprsim.job.records import (
     Storage,
     SubSaves,
 )
-from cprsim.recovery.building_blocks import DETECT, LOAD, REMOTE, WAIT, row
-from cprsim.recovery.restarts import with_restarts
+from cprsim.recovery.building_blocks import DETECT, LOAD, REMOTE, WAIT, row, with_restarts
 from cprsim.recovery.system import Family, JobProfile, Provenance
 
 MOST_SAVES = 1_000_000  # in a job
@@ -86,7 +85,7 @@ def strategy(
     role = STATE if len(roles) > 1 else "".join(roles)
     stages = (DETECT, WAIT, Stage(StageKind.RESCHEDULE, costs.reschedule), LOAD)
     tiers: tuple[Tier, ...] = (Tier(REMOTE, Medium.REMOTE, Outside(), role, load=costs.load),)
-    captures: tuple[Capture, ...] = ()
+    captures: tuple[SaveSchedule, ...] = ()
     if interval_h < inf:
         captures = (_capture(interval_h, sub_saves or UNDIVIDED, costs, len(cluster.slots(role))),)
     elastic = None
@@ -139,7 +138,7 @@ def _partial(
     return (go_on, *rules), tuple(live), Elastic(trainers.name, speeds)
 
 
-def _capture(interval_h: float, parts: SubSaves, costs: Costs, n_servers: int) -> Capture:
+def _capture(interval_h: float, parts: SubSaves, costs: Costs, n_servers: int) -> SaveSchedule:
     """Saves at an interval, in parts; a transfer has the storage to itself."""
 
     def part_of(cost: Duration | Storage | None, extra_h: float = 0.0) -> Duration | None:
@@ -150,7 +149,7 @@ def _capture(interval_h: float, parts: SubSaves, costs: Costs, n_servers: int) -
         is_whole = (parts.cost_share, extra_h) == (1.0, 0.0)
         return cost if is_whole else PartOf(cost, parts.cost_share, extra_h)
 
-    return Capture(
+    return SaveSchedule(
         REMOTE,
         every_h=parts.fraction * interval_h,
         stall=part_of(costs.save_stall, parts.extra_h),

@@ -138,10 +138,12 @@ class JobProfile:
         if self.save_background is not None or (write_h is not None and self.stall_h < write_h):
             return self.stall_h
         if write_h is None or self.node_bytes_per_h is None:
+            key = "storage" if self.costs.storage is None else "cluster.state"
             raise MissingKeyError(
-                "nothing says how long a copy to host memory takes: give `snapshot`, or "
+                "nothing says how long a copy to host memory takes, of a save that is one time: "
+                "give `storage`, `cluster.state` and `cluster.link`; or `snapshot`; or "
                 "`costs.save` with `stall` and `background`",
-                "costs.save",
+                key if write_h is None else "cluster.link",
             )
         return max(self.stall_h - write_h, self.to_peer_h)
 
@@ -157,7 +159,7 @@ class JobProfile:
     def persist_h(self) -> float:
         """How long a whole save takes to be written to where it is kept, copies before it apart."""
         if self.save_background is None:
-            return max(self.stall_h, self.write_h or 0.0)
+            return self.write_h or self.stall_h
         return self.save_background.mean_h
 
     @property

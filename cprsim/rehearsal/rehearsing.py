@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.errors import ParameterError, watch
+from cprsim.errors import ParameterError, counted, watch
 from cprsim.files import decode, digest_of, write_whole
 from cprsim.job.policy import Policy
 from cprsim.job.records import S_PER_H, EventLog
@@ -186,10 +186,10 @@ def rehearse(
         planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
         minutes = 60 * sum(float(one.predicted.costs.wall_h[0]) for one in planned)
-        watch.doing(f"{len(planned)} runs, predicted to take {minutes:.3g} min")
+        runs = counted(f"{len(planned)} runs, predicted to take {minutes:.3g} min", planned)
         attempts = [
             attempt
-            for number, plan in enumerate(planned, 1)
+            for number, plan in enumerate(runs, 1)
             for attempt in session.attempts(plan, f"run {number} of {len(planned)}")
         ]
         return Rehearsal(experiment, calibration, policies, digest, n_left_out, tuple(attempts))

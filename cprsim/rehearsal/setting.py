@@ -46,7 +46,7 @@ def chosen_names(
     words = strategies.split(",") if isinstance(strategies, str) else strategies
     names = tuple(word.strip() for word in words if word.strip())
     if len(set(names)) < len(names):
-        raise ParameterError("--strategies: names one twice")
+        raise ParameterError("names one twice", option="--strategies")
     if smoke and not names:
         return tuple(entry.name for entry in scenario.recovery[:SMOKE_STRATEGIES])
     return names
@@ -122,9 +122,8 @@ def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) ->
     n_trainers = len(experiment.cluster.replica_slots)
     for name in names or listed:
         if name not in listed:
-            raise ParameterError(
-                f"--strategies: the scenario has no `{name}`; it has {', '.join(listed)}"
-            )
+            message = f"the scenario has no `{name}`; it has {', '.join(listed)}"
+            raise ParameterError(message, option="--strategies")
         policy = listed[name]
         if n_trainers > 1 and not policy.from_cpr_paper:
             raise ParameterError(
@@ -140,8 +139,8 @@ def policies_to_rehearse(experiment: Experiment, names: tuple[str, ...] = ()) ->
             raise ParameterError(
                 f"`{name}` can't be rehearsed; the runtime does full, partial, cpr, cpr-mfu and "
                 "the like, and systems that take the whole job back to files or to copies in "
-                "peers' memory, such as async and gemini: leave it out, or name others by "
-                "--strategies"
+                "peers' memory, such as async and gemini: leave it out, or name others",
+                option="--strategies",
             )
     return tuple(listed[name] for name in names or listed)
 

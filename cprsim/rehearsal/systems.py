@@ -9,13 +9,13 @@ from __future__ import annotations
 from cprsim.job.policy import (
     RELOAD,
     ROLL_BACK,
-    Capture,
     Groups,
     Medium,
     Policy,
     Reverts,
     Ring,
     Rule,
+    SaveSchedule,
     StageKind,
     To,
     WhenBusy,
@@ -47,7 +47,7 @@ def _takes_all_back(rule: Rule) -> bool:
     )
 
 
-def _is_plain(policy: Policy, capture: Capture) -> bool:
+def _is_plain(policy: Policy, capture: SaveSchedule) -> bool:
     """Whether a capture makes whole saves at intervals, in files or as whole copies on servers."""
     tier = policy.tier(capture.tier)
     place = tier.placement

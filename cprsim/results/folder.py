@@ -86,7 +86,7 @@ class StoredResult(Generic[Made]):
 
     def about(self) -> dict[str, Any]:
         """Arguments of an `Answer` that describe its folder."""
-        return {"folder": self.folder, "found_again": self.found_again, "holds": self}
+        return {"folder": self.folder, "found_again": self.found_again, "stored": self}
 
 
 def load_or_compute(

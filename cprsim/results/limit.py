@@ -8,19 +8,41 @@ from typing import Annotated
 
 import numpy as np
 
-from cprsim.accuracy.expected import MeanLoss, Prediction
+from cprsim.accuracy.curve import MeanLoss, Prediction
 from cprsim.errors import ScenarioError
 from cprsim.files import Stored
 from cprsim.job.losses import Metric
 from cprsim.job.records import Floats, pooled
-from cprsim.results.decisive import HeldLimit
+from cprsim.results.metrics import replication_rows
 from cprsim.results.pipeline import Outcome
-from cprsim.results.rows import replication_rows
 from cprsim.scenario.curves import chosen_curve, shipped_names
 from cprsim.scenario.kernel import Accuracy
 from cprsim.scenario.reading import LoadedScenario
 
 PLS = Metric("pls")  # portion of lost samples: limited as published, without a curve
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLimit:
+    """A limit of a loss, and the upper bound that is compared with it."""
+
+    quantity: str  # in words
+    column: str  # of results that has it; `pls`, or that of a metric's loss
+    most: float
+    mean: float
+    bound: float
+    bound_words: str
+
+    @property
+    def sentence(self) -> str:
+        limit = f"{self.bound_words}; limit {self.most:g}"
+        return f"Expected {self.quantity}: {self.mean:.3g}; at most {self.bound:.3g} ({limit})."
+
+    @property
+    def cell(self) -> str:
+        """The bound and the limit, marked if the bound exceeds it."""
+        words = "limit" if self.bound <= self.most else "over"
+        return f"{self.quantity} {self.bound:.3g} ({words} {self.most:g})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +123,9 @@ NO_LIMIT = Limit(PLS, 0.0)
 
 
 LIMITS = {"max_auc_loss": Metric.AUC, "max_log_loss": Metric.LOG_LOSS, "target_pls": PLS}
-LIMIT_OPTIONS = "--max-auc-loss, --max-log-loss, --max-loss METRIC=LOSS or --target-pls"
+LIMIT_OPTIONS = (
+    "max_auc_loss, max_log_loss, max_loss or target_pls (options, and keys of `accuracy`)"
+)
 
 
 def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
@@ -121,8 +145,8 @@ def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
         return None
     if priced and limits[0].metric is not None and chosen_curve(loaded) is None:
         message = (
-            "an accuracy limit needs a staleness curve, and none applies: name one with "
-            f"--curve (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
+            "an accuracy limit needs a staleness curve, and none applies: name one as "
+            f"`curve` (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "
             f"docs/staleness.md), or measure one: cprsim measure {loaded.path}"
         )
         raise ScenarioError.at(loaded.place("accuracy"), message, key="accuracy.curve")

@@ -3,42 +3,55 @@
 The one place that defines the metrics; docs/concepts.md has the formula of each. A metric is a
 column computed from the columns of the replication rows, so that it can be recomputed from any
 finished results folder.
+
+The row of a replication includes its loss by the staleness curve. The curve's error is common to
+all rows, so each loss keeps its standard error, which averaging does not reduce.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import isnan
+from dataclasses import dataclass, fields
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from cprsim.job.intervals import ROUNDING
-from cprsim.job.records import CONFIDENCE, Bools, Estimate, Floats, Ints
-from cprsim.results.rows import (
-    ALWAYS_NAMED,
-    BEYOND,
-    RESPONSE,
-    further_losses,
-    replication_rows,
+from cprsim.job.losses import ALWAYS, Metric, lost_portion, strategy_key
+from cprsim.job.policy import PARTS_IN_ORDER, Policy
+from cprsim.job.records import (
+    CONFIDENCE,
+    Activity,
+    Bools,
+    Cluster,
+    Estimate,
+    EventKind,
+    EventLog,
+    Floats,
+    Ints,
+    ShardLoss,
+    SubSaves,
 )
 
 if TYPE_CHECKING:
-    from cprsim.results.pipeline import Outcome
-
+    from cprsim.accuracy.curve import StalenessCurve
+    from cprsim.results.pipeline import Outcome, StrategyOutcome
 
 Columns = Mapping[str, Any] | pd.DataFrame  # of replication rows
+Quantities = Mapping[str, Estimate]  # by name
 Error = tuple[float, float]  # of a mean loss that a curve prices, its degrees of freedom
 
+ALWAYS_NAMED = {metric: metric.quantity for metric in ALWAYS}  # which all results have columns of
+BEYOND = "beyond_measured"
+RESPONSE = "response"
 FINISHED = "finished_fraction"  # the quantity that every summary has, whatever happened
 
 PRICED = (*ALWAYS_NAMED.values(), BEYOND)  # metrics that a staleness curve alone tells
 IN_TABLES = ("save", "load", "lost", "detect", "wait", "reschedule")
 """The parts of overhead that every table shows first, in this order."""
 
-_NO_PARTS = ("wall", "useful")  # columns of hours that are no part of overhead
 BESIDE_OVERHEAD = (
     "failures", "saves", "pls", "pls_net", *PRICED, "ettr", "ettr_paid", "overhead_h",
     "overhead_node_h", "wall_h",
@@ -46,8 +59,139 @@ BESIDE_OVERHEAD = (
 """Metrics other than the overhead and its parts, in the order of files and JSON objects."""
 
 OVERHEAD = "overhead_fraction"
-METRICS = (OVERHEAD, *IN_TABLES, *BESIDE_OVERHEAD)
+METRICS = (OVERHEAD, *(f"{part}_fraction" for part in IN_TABLES), *BESIDE_OVERHEAD)
 """Those of every result; recovery systems have further parts."""
+
+
+# --------------------------------------------------------------------------- rows
+
+
+def replication_rows(outcome: Outcome) -> pd.DataFrame:
+    """One row per strategy and replication: its hours, failures, saves and PLS.
+
+    Columns: strategy, the columns of CostBreakdown (`useful_h` being the whole job's for those
+    that finished), pls, pls_net, and those of `accuracy_columns`. Where there are finite spares, or
+    a strategy takes extra nodes: extra_nodes and spare_nodes, which are paid like the job's.
+    """
+    return _one_table({s.policy.name: columns_of(s, outcome) for s in outcome.strategies})
+
+
+def _one_table(columns: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """One table of those of several strategies, whose names come first."""
+    frames = [pd.DataFrame({"strategy": name, **mine}) for name, mine in columns.items()]
+    return pd.concat(frames or [pd.DataFrame({"strategy": []})], ignore_index=True)
+
+
+def columns_of(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Any]:
+    """The replication rows of one strategy, as columns; a value equal in all is a scalar.
+
+    Without the single losses there are no columns of accuracy.
+    """
+    costs, losses, useful_h = strategy.costs, strategy.losses, outcome.useful_h
+    if strategy.stale_h is None:
+        pls, net = (
+            lost_portion(since_h, losses, costs.replication, useful_h)
+            for since_h in (losses.since_save_h, losses.since_reload_h)
+        )
+        accuracy = accuracy_columns(strategy, outcome)
+    else:
+        pls, net = (stale_h / useful_h for stale_h in strategy.stale_h)
+        accuracy = {RESPONSE: ""}
+    columns = {**costs.columns(), "pls": pls, "pls_net": net, **accuracy}
+    n_spares, extra = outcome.cluster.n_spares, [s.policy.tax.nodes for s in outcome.strategies]
+    if n_spares is not None or any(extra):  # nodes that are paid like the job's
+        columns |= {"extra_nodes": strategy.policy.tax.nodes, "spare_nodes": float(n_spares or 0)}
+    return columns
+
+
+def loss_rows(outcome: Outcome) -> pd.DataFrame:
+    """One row per strategy and lost shard: strategy, then the columns of ShardLoss."""
+    return _one_table({s.policy.name: _fields(s.losses) for s in outcome.strategies})
+
+
+def timeline_rows(logs: Mapping[str, EventLog], cluster: Cluster) -> pd.DataFrame:
+    """One row per strategy and event, in words: strategy, the columns of EventLog, node.
+
+    `kind` and `activity` are the lower-case names of EventKind and Activity; `node` names the
+    slot within its role (``emb_ps 3``) and is empty where no node is concerned.
+    """
+    kinds = np.array([kind.name.lower() for kind in EventKind])
+    activities = np.array([activity.part for activity in Activity])
+    nodes = np.array([f"{role.name} {i}" for role in cluster.roles for i in range(role.n_nodes)])
+    return _one_table(
+        {
+            name: {
+                **_fields(log),
+                "kind": kinds[log.kind],
+                "activity": activities[log.activity],
+                "node": np.where(log.slot >= 0, nodes[log.slot], ""),
+            }
+            for name, log in logs.items()
+        }
+    )
+
+
+def _fields(record: ShardLoss | EventLog) -> dict[str, Any]:
+    return {column.name: getattr(record, column.name) for column in fields(record)}
+
+
+# --------------------------------------------------------------------------- what lost samples cost
+
+
+def further_losses(columns: Iterable[Any]) -> tuple[str, ...]:
+    """Columns of losses in other metrics than AUC and log-loss."""
+    names = map(str, columns)
+    return tuple(n for n in names if n not in ALWAYS_NAMED.values() and has_measured_error(n))
+
+
+def accuracy_columns(strategy: StrategyOutcome, outcome: Outcome) -> dict[str, Any]:
+    """The columns of one strategy's rows: see docs/concepts.md. NaN where nothing is known."""
+    policy, costs, curve = strategy.policy, strategy.costs, outcome.curve
+    columns: dict[str, Any] = {RESPONSE: strategy_key(policy) or ""}
+    if curve is None:  # nothing is known, or nothing lost
+        loss, degrees = (np.nan, np.nan) if columns[RESPONSE] else (0.0, inf)
+        for name in ALWAYS_NAMED.values():
+            columns |= {name: loss, f"{name}_se": loss, f"{name}_degrees": degrees}
+        return columns | {BEYOND: loss}
+    beyond = np.full(costs.n_replications, np.nan)
+    for metric in dict.fromkeys([*ALWAYS, *curve.metrics]):
+        name = metric.quantity
+        predicted = curve.predict(policy, metric, strategy.losses, costs, outcome.useful_h)
+        if predicted is None:
+            columns |= {name: np.nan, f"{name}_se": np.nan, f"{name}_degrees": np.nan}
+            continue
+        columns |= {name: predicted.loss, f"{name}_se": predicted.standard_error}
+        columns[f"{name}_degrees"] = predicted.degrees
+        beyond = np.fmax(beyond, predicted.beyond)
+    return columns | {BEYOND: beyond}
+
+
+def why_unpriced(curve: StalenessCurve, policy: Policy) -> str:
+    """Why a curve does not say what AUC a policy loses; empty where it does, or nothing is lost."""
+    key = strategy_key(policy)
+    if key is None or curve.of_policy(policy, Metric.AUC) is not None:
+        return ""
+    response = curve.of(key, Metric.AUC)
+    if response is not None and response.settings is not None and policy.sub_saves is not None:
+        measured, used = _settings(response.settings), _settings(policy.sub_saves)
+        return f"it was measured with sub-saves of {measured}, here they are of {used}"
+    if curve.of(key, Metric.LOG_LOSS) is not None:
+        return f"the response of `{key}` is in log-loss alone, not in AUC"
+    priced = ", ".join(r.strategy for r in curve.responses if r.metric == Metric.AUC)
+    return f"it has no response of `{key}` in AUC; it has: {priced or 'none'}"
+
+
+def _settings(sub_saves: SubSaves) -> str:
+    every = f", one sample in {sub_saves.sample_period}" if sub_saves.tracker == "ssu" else ""
+    return f"{100 * sub_saves.fraction:g} % of {sub_saves.n_large_tables} large tables{every}"
+
+
+def has_measured_error(quantity: str) -> bool:
+    """Whether a metric carries the error of a curve beside that of the simulation."""
+    return Metric.of_quantity(quantity) is not None
+
+
+# --------------------------------------------------------------------------- metrics of rows
 
 
 def _measured(rows: Columns, n_nodes: int, parts: Iterable[str]) -> dict[str, Any]:
@@ -57,7 +201,7 @@ def _measured(rows: Columns, n_nodes: int, parts: Iterable[str]) -> dict[str, An
     extra, spares = rows.get("extra_nodes", 0.0), rows.get("spare_nodes", 0.0)
     metrics = {
         OVERHEAD: overhead_h / useful_h,
-        **{part: rows.get(f"{part}_h", 0.0) / useful_h for part in parts},
+        **{share_of(part): rows.get(f"{part}_h", 0.0) / useful_h for part in parts},
         "failures": rows["n_failures"],
         "saves": rows["n_saves"],
         "pls": rows["pls"],
@@ -72,17 +216,23 @@ def _measured(rows: Columns, n_nodes: int, parts: Iterable[str]) -> dict[str, An
     return metrics | {name: rows[name] for name in map(str, rows) if f"{name}_se" in rows}
 
 
-def parts_of(columns: Iterable[Any]) -> tuple[str, ...]:
+def share_of(part: str) -> str:
+    """The quantity of a part of overhead: its hours as a share of useful time."""
+    return f"{part}_fraction"
+
+
+def parts_of(columns: Iterable[str]) -> tuple[str, ...]:
     """The parts of overhead that columns of replication rows hold, in the order of tables."""
-    names = [str(name).removesuffix("_h") for name in columns if str(name).endswith("_h")]
-    return known_first((name for name in names if name not in _NO_PARTS), IN_TABLES)
+    return _parts({f"{part}_h": part for part in PARTS_IN_ORDER}, columns)
 
 
 def parts_among(quantities: Iterable[str]) -> tuple[str, ...]:
-    """Those quantities of a summary that are parts of overhead, in the order of tables."""
-    quantities = tuple(quantities)
-    no_parts = {OVERHEAD, *BESIDE_OVERHEAD, FINISHED, *further_losses(quantities)}
-    return known_first((name for name in quantities if name not in no_parts), IN_TABLES)
+    """Those whose shares are among some quantities, in the order of tables."""
+    return _parts({share_of(part): part for part in PARTS_IN_ORDER}, quantities)
+
+
+def _parts(by_name: Mapping[str, str], names: Iterable[str]) -> tuple[str, ...]:
+    return known_first((by_name[name] for name in names if name in by_name), IN_TABLES)
 
 
 def known_first(names: Iterable[str], order: Iterable[str]) -> tuple[str, ...]:
@@ -125,7 +275,7 @@ class Sample:
 
 def sample_of(columns: Columns, n_nodes: int, parts: Iterable[str] | None = None) -> Sample:
     """Metrics of the replication rows of one strategy; missing parts of overhead are 0."""
-    metrics = _measured(columns, n_nodes, parts_of(columns) if parts is None else parts)
+    metrics = _measured(columns, n_nodes, parts_of(map(str, columns)) if parts is None else parts)
     values = np.empty((len(metrics), len(columns["finished"])))
     for row, metric in zip(values, metrics.values(), strict=True):
         row[:] = metric
@@ -247,53 +397,49 @@ def difference_of(
 # --------------------------------------------------------------------------- tables of them
 
 
-def summarise(outcome: Outcome) -> pd.DataFrame:
-    """`summary_of` every strategy. Tidy frame: strategy, quantity, mean, low, high, n."""
+class Estimates(dict[str, dict[str, Estimate]]):
+    """Estimates by strategy and quantity."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row per strategy and quantity: mean, low, high, n."""
+        records = [
+            (strategy, quantity, *estimate.triple, estimate.n)
+            for strategy, mine in self.items()
+            for quantity, estimate in mine.items()
+        ]
+        return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
+
+
+def summarise(outcome: Outcome) -> Estimates:
+    """`summary_of` every strategy."""
     return summarise_rows(replication_rows(outcome), outcome.cluster.n_nodes)
 
 
-def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> pd.DataFrame:
+def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> Estimates:
     """`summarise`, from replication rows that may have been read back."""
     samples = samples_of(rows, n_nodes)
-    return _frame({name: summary_of(sample) for name, sample in samples.items()})
+    return Estimates({name: summary_of(sample) for name, sample in samples.items()})
 
 
-def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> pd.DataFrame:
+def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> Estimates:
     """Cost of each strategy minus that of `baseline`, paired by replication.
 
     All strategies of a result meet the same failures, so the differences of the replications vary
-    less than the replications themselves. Tidy frame as that of `summarise`; NaN where one of the
-    two has replications that did not finish.
+    less than the replications themselves. NaN where one of the two has replications that did not
+    finish.
     """
     samples = samples_of(rows, n_nodes)
     base = samples.pop(baseline)
-    return _frame(
+    return Estimates(
         {name: difference_of(base, mine, one_curve=True) for name, mine in samples.items()}
     )
 
 
 def more_than(baseline: str, rows: pd.DataFrame, n_nodes: int) -> dict[str, Estimate]:
     """Overhead of others less that of one strategy, paired by replication, of those that finish."""
-    compared = spreads(differences(rows, n_nodes, baseline))
-    overheads = {name: estimates[OVERHEAD] for name, estimates in compared.items()}
+    compared = differences(rows, n_nodes, baseline).items()
+    overheads = {name: estimates[OVERHEAD] for name, estimates in compared}
     return {name: more for name, more in overheads.items() if not isnan(more.mean)}
-
-
-def _frame(estimates: Mapping[str, Mapping[str, Estimate]]) -> pd.DataFrame:
-    records = [
-        (strategy, quantity, *estimate.triple, estimate.n)
-        for strategy, mine in estimates.items()
-        for quantity, estimate in mine.items()
-    ]
-    return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
-
-
-def spreads(summary: pd.DataFrame) -> dict[str, dict[str, Estimate]]:
-    """A summary by strategy and quantity."""
-    estimates: dict[str, dict[str, Estimate]] = {}
-    for strategy, quantity, *numbers in summary.itertuples(index=False):
-        estimates.setdefault(str(strategy), {})[str(quantity)] = Estimate(*numbers)
-    return estimates
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:

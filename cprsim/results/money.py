@@ -12,8 +12,7 @@ from cprsim.errors import ResultError
 from cprsim.job.policy import Medium, Policy, remote_share
 from cprsim.job.records import STATE, Estimate
 from cprsim.results.folder import SCENARIO, stored_scenario
-from cprsim.results.metrics import parts_among
-from cprsim.results.run import Result
+from cprsim.results.metrics import parts_among, share_of
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.failures import ANY
 from cprsim.scenario.prices import (
@@ -172,7 +171,7 @@ def use_of(useful_h: float, summary: Mapping[str, Estimate]) -> JobUse | None:
     """Resources that a job uses, from the means of a summary; None if a job does not finish."""
     if "overhead_fraction" not in summary or isnan(summary["overhead_fraction"].mean):
         return None
-    shares = {part: summary[part].mean for part in parts_among(summary)}
+    shares = {part: summary[share_of(part)].mean for part in parts_among(summary)}
     parts = {part: useful_h * share for part, share in shares.items() if not isnan(share)}
     loss = summary.get(AUC_LOSS, Estimate(nan)).mean
     return JobUse(useful_h, parts, summary["saves"].mean, loss if isfinite(loss) else None)
@@ -190,13 +189,6 @@ Bills = Mapping[str, Billed]  # by strategy
 def bills_of(prices: JobPrices | None, used: Used) -> Bills:
     """Bill of each strategy; empty without prices."""
     return {} if prices is None else {name: prices.billed(*of) for name, of in used.items()}
-
-
-def bills_in(result: Result) -> Bills:
-    """Bills of a result, at the prices of its folder, for strategies under which all finish."""
-    prices, spreads = prices_in(result.path), result.spreads()
-    used = [(policy, use_of(result.useful_h, spreads[policy.name])) for policy in result.policies]
-    return bills_of(prices, {policy.name: (policy, use) for policy, use in used if use})
 
 
 def summed(bills: Sequence[Billed], useful_h: Sequence[float]) -> Billed:

@@ -17,8 +17,7 @@ from cprsim.files import NOT_STORED, OMITTED
 from cprsim.files.units import SIZE
 from cprsim.job.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
 from cprsim.job.policy import Policy, WhenBusy
-from cprsim.job.records import NO_NUMBER, STATE, Estimate, EventLog
-from cprsim.results.decisive import Assumption, HeldLimit, SpareNeed
+from cprsim.job.records import NO_NUMBER, STATE, EventLog
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -31,15 +30,20 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.identity import failures_digest, file_digest
+from cprsim.results.limit import HeldLimit
 from cprsim.results.metrics import (
     FINISHED,
     OVERHEAD,
-    parts_among,
-    spreads,
+    Estimates,
+    loss_rows,
+    replication_rows,
     summarise_rows,
+    timeline_rows,
+    why_unpriced,
 )
+from cprsim.results.money import Bills, bills_of, prices_in, use_of
 from cprsim.results.pipeline import replay
-from cprsim.results.rows import loss_rows, replication_rows, timeline_rows, why_unpriced
+from cprsim.results.unknown import Assumption, SpareNeed
 from cprsim.results.words import hours, significant
 from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.cluster import ClusterSection
@@ -94,7 +98,7 @@ class CurveUsed:
 class Result:
     """A results folder in memory; `job.json` holds the fields that are no tables.
 
-    Columns: docs/concepts.md. `replications`: cprsim.results.rows.replication_rows; `losses`:
+    Columns: docs/concepts.md. `replications`: cprsim.results.metrics.replication_rows; `losses`:
     loss_rows; `timeline`: timeline_rows, of the one replication `timeline_replication`.
     """
 
@@ -122,28 +126,25 @@ class Result:
     __pydantic_config__: ClassVar = {"arbitrary_types_allowed": True}
 
     @cached_property
-    def summary(self) -> pd.DataFrame:
-        """Of `results.metrics.summarise`: as in summary.csv, but exact to the last digit."""
+    def summary(self) -> Estimates:
+        """As in summary.csv, but exact to the last digit."""
         return summarise_rows(self.replications, self.n_nodes)
+
+    @cached_property
+    def bills(self) -> Bills:
+        """Bills of the strategies under which all jobs finish, at the prices of the scenario."""
+        useful_h, summary = self.useful_h, self.summary
+        used = [(policy, use_of(useful_h, summary[policy.name])) for policy in self.policies]
+        prices = prices_in(self.path)
+        return bills_of(prices, {policy.name: (policy, use) for policy, use in used if use})
 
     @property
     def cheapest(self) -> Policy | None:
         """Arguments of `cheapest_of`."""
-        return cheapest_of(self.policies, self.spreads(), self.useful_h)
-
-    def spreads(self) -> dict[str, dict[str, Estimate]]:
-        """The summary by strategy and quantity."""
-        return spreads(self.summary)
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The parts of overhead in the summary, in the order of tables."""
-        return parts_among(self.summary["quantity"])
+        return cheapest_of(self.policies, self.summary, self.useful_h)
 
 
-def cheapest_of(
-    policies: Sequence[Policy], spreads: Mapping[str, Mapping[str, Estimate]], useful_h: float
-) -> Policy | None:
+def cheapest_of(policies: Sequence[Policy], summary: Estimates, useful_h: float) -> Policy | None:
     """The policy of least overhead among those under which all jobs finish; None without one.
 
     A policy without saves has to be better by `WORTH_NO_SAVES`: few replications contain the rare
@@ -155,10 +156,10 @@ def cheapest_of(
             capture.every_h is None or n_saves_due(capture.every_h, useful_h)
             for capture in policy.captures
         )
-        overhead = spreads[policy.name][OVERHEAD].mean
+        overhead = summary[policy.name][OVERHEAD].mean
         return overhead + (0.0 if saves else WORTH_NO_SAVES)
 
-    finishing = [policy for policy in policies if spreads[policy.name][FINISHED].mean == 1]
+    finishing = [policy for policy in policies if summary[policy.name][FINISHED].mean == 1]
     return min(finishing, key=cost, default=None)
 
 
@@ -203,7 +204,7 @@ def write_result(
         write_record(folder / JOB_FILE, result)
         for name in TABLES:
             write_parquet(getattr(result, name), folder / f"{name}.parquet")
-        write_csv(result.summary, folder / "summary.csv")
+        write_csv(result.summary.to_frame(), folder / "summary.csv")
         if result.replay is not None:
             write_csv(result.timeline, folder / "events.csv")
         draw(read_folder(folder, {}))
@@ -270,8 +271,8 @@ SHARES = {"median": 0.5, "p95": 0.95, "worst": 1.0}
 
 def judged_by(result: Result) -> str | None:
     """The strategy whose overhead orders replications: plain full recovery, else the first."""
-    spreads = result.spreads()
-    finished = [policy for policy in result.policies if spreads[policy.name][FINISHED].mean > 0]
+    summary = result.summary
+    finished = [policy for policy in result.policies if summary[policy.name][FINISHED].mean > 0]
     finished.sort(key=lambda policy: not policy.is_plain_full)
     return finished[0].name if finished else None
 

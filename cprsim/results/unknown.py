@@ -2,28 +2,35 @@
 
 Inputs that the scenario calls unknown have break-evens: the value where another option is the
 cheapest. Of the inputs marked as assumed or recalled, the decisive one is named. All values are
-simulated on the same failures, on one job.
+simulated on the same failures, on one job. Where waits for spares are much of an overhead, the
+number of spares that changes the answer is found, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
+from math import inf, isnan
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from cprsim.errors import CprsimError, Place, watch
+from cprsim.files import Endless
 from cprsim.job.policy import Policy
 from cprsim.job.records import Estimate, Floats
-from cprsim.results.decisive import WITHOUT, Assumption, BreakEven
-from cprsim.results.metrics import spreads, summarise_rows
+from cprsim.results.metrics import (
+    OVERHEAD,
+    Quantities,
+    replication_rows,
+    share_of,
+    summarise,
+    summarise_rows,
+)
 from cprsim.results.money import JobPrices, JobUse, Used, prices_of, use_of
 from cprsim.results.pipeline import simulate
-from cprsim.results.rows import replication_rows
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.failures import ANY
 from cprsim.scenario.job import Values, values_along
@@ -37,10 +44,40 @@ MOST_CONTENDERS = 6  # options that are tried at other values
 # An assumed number is tried at a third and at three times: published failure rates of clusters that
 # are alike differ by nearly as much (`failures/presets.py`).
 TIMES_ASSUMED = 3.0
+WITHOUT = "none"  # what is tried in place of a scope's share
+AS_OTHERS = "as the others"  # the same where the rate of such failures alone is not known
+MTBF = "failures.mtbf"  # the key
 
 Changes = Mapping[str, Plain]  # values by key of a scenario
 CostsOf = Callable[[Sequence[Changes]], Mapping[str, Floats]]
 """Of each option its costs under each of some changes of the scenario, (n_changes,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BreakEven:
+    """The value of an unknown input where another option becomes the cheapest; None: no value."""
+
+    key: str
+    unit: str
+    low: float  # low, high: between which it lies, in `unit`
+    high: float
+    at: float | None
+    becomes: str | None  # the option that is cheapest beyond `at`
+    simulated: bool  # whether each value was simulated; else prices alone were changed
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """An input that is assumed or recalled, and the answer at another value of it."""
+
+    key: str
+    mark: str
+    value: str  # as the scenario says it
+    tried: str  # `WITHOUT`: such failures are left out; `AS_OTHERS`: they are of the other scopes
+    overhead: Endless  # of the choice, as a share of useful time
+    overhead_tried: Endless  # the least, at the other value
+    choice: str
+    choice_tried: str  # the same unless another surely costs less
 
 
 # --------------------------------------------------------------------------- at other values
@@ -56,7 +93,7 @@ class Tried:
     @cached_property
     def uses(self) -> Used:
         """Use of resources by the job under each entry under which all replications finish."""
-        metrics = spreads(summarise_rows(self.rows, self.experiment.cluster.n_nodes))
+        metrics = summarise_rows(self.rows, self.experiment.cluster.n_nodes)
         useful_h = self.experiment.useful_h
         uses = {
             policy.name: (policy, use_of(useful_h, metrics[policy.name]))
@@ -108,7 +145,7 @@ def tried_under(
     made: dict[str, Tried] = {}
 
     def tried(changes: Changes) -> tuple[LoadedScenario, Tried]:
-        varied = loaded.varied({**fixed, **changes}, lambda key: Place(f"{section} {key}"))
+        varied = loaded.varied({**fixed, **changes}, lambda key: Place(key, option=section))
         simulated = str({key: to for key, to in changes.items() if not key.startswith(PRICES)})
         if simulated not in made:
             experiment = assemble(varied)
@@ -271,10 +308,120 @@ def _other_values(loaded: LoadedScenario, key: str) -> Iterator[tuple[str, str, 
             for scope in kept:
                 if shares[scope["name"]]:
                     scope["share"] = shares[scope["name"]] / (1.0 - share)
-            yield str(value), WITHOUT, {section: cast(Plain, kept)}
+            changes: dict[str, Plain] = {section: cast(Plain, kept)}
+            mtbf = number_at(loaded.data, MTBF)  # without them failures are fewer
+            if mtbf is None or share >= 1.0:
+                yield str(value), AS_OTHERS, changes
+            else:
+                yield str(value), WITHOUT, changes | {MTBF: times(mtbf, 1.0 / (1.0 - share))}
         return
     unknown = (loaded.scenario.unknown or {}).get(key)
     ends = [times(value, 1 / TIMES_ASSUMED), times(value, TIMES_ASSUMED)]
     for tried in ends if unknown is None else [unknown.low, unknown.high]:
         if tried != value:
             yield str(value), str(tried), {key: tried}
+
+
+# --------------------------------------------------------------------------- spares
+
+WAITS_FROM = 0.1  # of an overhead: from there on waits are shown
+WAITING = "waiting, %"  # their column
+WAIT = share_of("wait")
+REPLICATIONS_PER_SPARES = 1000  # of each number of spares
+MORE_SPARES = (*range(1, 5), *(n * 2**power for power in range(1, 12) for n in (3, 4)))
+
+
+@dataclass(frozen=True, slots=True)
+class SpareNeed:
+    """How many spares change the answer, as jobs wait for them."""
+
+    system: str  # or strategy
+    n_spares: int
+    n_now: int
+    overhead: Estimate  # with so many spares
+    is_best: bool  # with them, but for their nodes; else they take half of the overhead of `system`
+    pays: bool = True  # with them and their nodes it costs less than what is best now
+
+
+WithSpares = Callable[[Sequence[str], int], Mapping[str, Quantities]]
+"""Function from strategies and a number of spares to their costs."""
+
+
+def waiting(summary: Quantities) -> float:
+    """Waits for spares of one strategy, as a share of useful time."""
+    mean = summary[WAIT].mean if WAIT in summary else 0.0
+    return 0.0 if isnan(mean) else mean
+
+
+def shows_waits(summary: Quantities) -> bool:
+    """Whether waits are so much of an overhead that they are shown."""
+    return waiting(summary) > WAITS_FROM * summary[OVERHEAD].mean
+
+
+def with_spares(experiment: Experiment) -> WithSpares:
+    """Costs of an experiment's policies by number of spares, simulated on the same failures."""
+    n = min(experiment.simulation.replications or REPLICATIONS_PER_SPARES, REPLICATIONS_PER_SPARES)
+    few, cluster = experiment.simulated(replications=n), experiment.cluster
+    policies = {policy.name: policy for policy in experiment.policies}
+
+    def simulated(names: Sequence[str], n_spares: int) -> Mapping[str, Quantities]:
+        of_names = tuple(policies[name] for name in names)
+        at = replace(few, cluster=replace(cluster, n_spares=n_spares), policies=of_names)
+        return summarise(simulate(at))
+
+    return simulated
+
+
+def spares_of(
+    experiment: Experiment, able: Mapping[str, Quantities], picks: Sequence[str]
+) -> tuple[SpareNeed, ...]:
+    """`spares_needed` by an experiment whose policies are those that may be chosen."""
+    cluster, at = experiment.cluster, with_spares(experiment)
+    return spares_needed(able, picks, cluster.n_spares, cluster.n_nodes, at)
+
+
+def spares_needed(
+    able: Mapping[str, Quantities],
+    picks: Sequence[str],
+    n_now: int | None,
+    n_nodes: int,
+    at: WithSpares,
+) -> tuple[SpareNeed, ...]:
+    """Spares needed by each pick, and by the strategy that would win if no job waited.
+
+    The number that makes another strategy cost less than the first pick, or halves a pick's
+    overhead, at the fewest node-hours, spares included; also where these cost more than it saves.
+    `able`: all strategies that may be chosen.
+    """
+    if n_now is None or not picks:
+        return ()
+    # without waits, to first order; the winner then is simulated to be sure
+    winner = min(able, key=lambda name: able[name][OVERHEAD].mean - waiting(able[name]))
+    asked = [*dict.fromkeys([winner, *picks])]
+    halved = [name for name in picks if 2 * waiting(able[name]) > able[name][OVERHEAD].mean]
+    if winner == picks[0] and not halved:
+        return ()
+    of_number: dict[int, Mapping[str, Quantities]] = {}
+
+    def numbers_for(name: str) -> dict[int, Estimate]:
+        """Numbers of spares that change the answer for a strategy, and its overhead with them."""
+        now = able[name][OVERHEAD].mean
+        return {
+            n: costs[name][OVERHEAD]
+            for n, costs in of_number.items()
+            if costs[name][OVERHEAD].mean
+            <= (costs[picks[0]][OVERHEAD].mean if name == winner != picks[0] else now / 2)
+        }
+
+    for more in (n for n in MORE_SPARES if n <= n_nodes):
+        of_number[n_now + more] = costs = at(asked, n_now + more)
+        are_worth_it = any(2 * waiting(costs[name]) > more / n_nodes for name in asked)
+        if not are_worth_it and all(map(numbers_for, halved)):
+            break
+    needs = []
+    for name in asked:
+        if good := numbers_for(name):
+            n = min(good, key=lambda n: good[n].mean + (n - n_now) / n_nodes)
+            pays = good[n].mean + (n - n_now) / n_nodes < able[picks[0]][OVERHEAD].mean
+            needs.append(SpareNeed(name, n, n_now, good[n], name == winner != picks[0], pays))
+    return tuple(needs)

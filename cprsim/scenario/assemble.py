@@ -8,34 +8,29 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cprsim import failures as sources
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
 from cprsim.failures.clocks import JobClock, NodeClocks
-from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.frailty import ALIKE, Lemons, Shocks
-from cprsim.failures.injected import Injected
-from cprsim.failures.replay import Replay
-from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
+from cprsim.files.units import SIZE
 from cprsim.job.distributions import Constant, Exponential, Weibull
 from cprsim.job.legal import require_legal
-from cprsim.job.policy import CHECK, NO_CONTENT, STOP, Capture, Policy, Reach, Scope, checked
+from cprsim.job.policy import CHECK, NO_CONTENT, STOP, Policy, Reach, SaveSchedule, Scope, checked
 from cprsim.job.records import (
-    Attempts,
     Cluster,
     Costs,
     Duration,
     Holds,
-    OverLink,
-    Reliability,
     Role,
     Storage,
 )
 from cprsim.logs.formats import read_log
+from cprsim.recovery.building_blocks import with_restarts, with_stops
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.recovery.restarts import with_restarts, with_stops
 from cprsim.recovery.system import JobProfile, System, noticed_after
-from cprsim.recovery.systems import SYSTEMS, written
-from cprsim.scenario.cluster import ClusterSection, CostsSection, OwnCosts
+from cprsim.recovery.systems import SYSTEMS
+from cprsim.scenario.cluster import given_costs
 from cprsim.scenario.curves import chosen_curve
 from cprsim.scenario.failures import (
     ANY,
@@ -54,7 +49,7 @@ from cprsim.scenario.failures import (
     too_many,
 )
 from cprsim.scenario.job import Simulation
-from cprsim.scenario.quantities import DurationSpec, MixSpec, duration_of
+from cprsim.scenario.quantities import duration_of
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import RecoverySection, options_of
 from cprsim.scenario.reverts import expected_reverts
@@ -86,13 +81,13 @@ class Experiment:
         return self.scenario.job.useful_h
 
     @property
-    def check(self) -> Capture | None:
+    def check(self) -> SaveSchedule | None:
         """The check for silent errors."""
         silent = self.scenario.silent
         if silent is None or silent.check is None:
             return None
         takes = Constant(silent.check.takes_h)
-        return Capture(CHECK, silent.check.every_h, stall=takes, parts=NO_CONTENT)
+        return SaveSchedule(CHECK, silent.check.every_h, stall=takes, parts=NO_CONTENT)
 
     def simulated(self, **how: Any) -> Experiment:
         """A copy with another seed or number of replications, in place of a precision."""
@@ -107,7 +102,9 @@ class Experiment:
             policy = checked(policy, self.cluster, self.check)
         if (stops := self.scenario.planned) is not None:
             still, of = Constant(0.0), self.facts
-            save = Capture("", job.useful_h, stall=of.save_stall, background=of.save_background)
+            save = SaveSchedule(
+                "", job.useful_h, stall=of.save_stall, background=of.save_background
+            )
             policy = with_stops(policy, duration_of(stops.length), save)
             stop = Scope(STOP, Reach.ALL, still, False, every_h=stops.every_h, saves=stops.saves)
             scopes = (*scopes, stop)
@@ -148,7 +145,7 @@ class Experiment:
         if entry.costs is None:
             return self
         storage, scopes = self.costs.storage, self.scopes
-        costs = replace(self.costs, **_given_costs(entry.costs, self.scenario.cluster, storage))
+        costs = replace(self.costs, **given_costs(entry.costs, self.scenario.cluster, storage))
         if entry.costs.detect is not None:  # then no scope has a detection of its own
             scopes = (replace(scopes[0], detect=costs.detect), *scopes[1:])
         return replace(self, costs=costs, scopes=scopes)
@@ -158,7 +155,7 @@ class Experiment:
         """Mean share of each scope among the failures over the useful hours."""
         shares, failures = self.shares, self.failures
         # one source: of all scopes, or in place of several, by draws or a longer MTBF
-        if not shares.of_source or not isinstance(failures, SeveralSources):
+        if not shares.of_source or not isinstance(failures, sources.SeveralSources):
             return shares.shares
         rate, *source_rates = failures.rates_per_h(self.cluster, self.useful_h)
         rates = [share * rate for share in shares.shares]
@@ -184,7 +181,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
     scenario = loaded.scenario
     cluster = _cluster(scenario)
     storage = _storage(scenario)
-    costs = Costs(**_given_costs(scenario.costs, scenario.cluster, storage), storage=storage)
+    costs = Costs(**given_costs(scenario.costs, scenario.cluster, storage), storage=storage)
     try:
         failures, scopes, shares = _failures(loaded, cluster, costs.detect)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
@@ -232,29 +229,6 @@ def _storage(scenario: Scenario) -> Storage | None:
     return Storage(section.bandwidth_bytes_per_h, per_server, shard_bytes, uneven)
 
 
-def _given_costs(
-    section: CostsSection | OwnCosts, cluster: ClusterSection, storage: Storage | None
-) -> dict[str, Any]:
-    """Arguments of the record of costs, for the keys that the section gives."""
-
-    def cost(spec: float | DurationSpec | MixSpec | OverLink | str) -> Duration | Storage | None:
-        if isinstance(spec, OverLink):
-            return Constant((cluster.largest_bytes or 0.0) / cluster.links[spec.link])
-        return storage if isinstance(spec, str) else duration_of(spec)
-
-    times = {key: getattr(section, key) for key in ("load", "detect", "reschedule", "warmup")}
-    costs: dict[str, Any] = {key: cost(spec) for key, spec in times.items() if spec is not None}
-    if (of := section.restart) is not None:
-        person = None if of.operator is None else duration_of(of.operator)
-        retry, after = duration_of(of.retry), of.gives_up_after or 0
-        costs["restart"] = Attempts(of.fails_fraction, retry, after, person)
-    if (save := section.save) is not None:
-        costs["save_stall"] = cost(save.stall)
-        costs["save_background"] = None if save.background is None else cost(save.background)
-        costs["reliability"] = Reliability(save.fails_fraction, save.corrupt_fraction, save.kept)
-    return costs
-
-
 def _failures(
     loaded: LoadedScenario, cluster: Cluster, detect: Duration
 ) -> tuple[FailureSource, tuple[Scope, ...], ScopeShares]:
@@ -279,7 +253,7 @@ def _failures(
         of_scope[SILENT] = JobClock(strikes, range(cluster.n_nodes), clock=of_job.clock)
     of_source = tuple(i for i, scope in enumerate(scopes) if scope.name in of_scope)
     if of_scope:
-        of_job = SeveralSources((("", of_job), *of_scope.items()))
+        of_job = sources.SeveralSources((("", of_job), *of_scope.items()))
     reaches, rack = tuple(scope.reach for scope in scopes), scenario.cluster.rack
     return (
         of_job,
@@ -307,8 +281,8 @@ def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Policy]:
         try:
             policies.append(policy_of(entry, experiment))
         except ParameterError as error:
-            key, is_written = f"recovery.{number}", entry.strategy == written.WRITTEN_POLICY.name
-            if is_written and isinstance(error, PolicyError) and error.at:
+            key, options = f"recovery.{number}", SYSTEMS[entry.strategy].options
+            if isinstance(error, PolicyError) and error.at and error.at[0] in options:
                 key = ".".join((key, "options", *map(str, error.at)))
             problems += ScenarioError.at(loaded.place(key), str(error), key=key).problems
     if problems:
@@ -334,6 +308,12 @@ def policy_of(
     policy = system.plan(facts, options, entry.name).with_storage(facts.costs.reliability)
     policy = with_restarts(policy, facts.costs)
     require_legal(policy, experiment.cluster, facts.scopes)
+    needed, most = memory_of_copies(policy, experiment), experiment.scenario.cluster.memory_bytes
+    if needed is not None and most is not None and needed > most:
+        raise ParameterError(
+            f"its copies take {SIZE.format(needed)} of a node's memory, more than "
+            f"`cluster.memory`, {SIZE.format(most)}"
+        )
     if entry.costs is not None and entry.costs.detect is not None:
         policy = noticed_after(policy, at_own_costs.costs.detect)
     if not policy.from_cpr_paper:
@@ -347,6 +327,12 @@ def policy_of(
     if interval_h is None:
         return policy
     return replace(policy, interval_h=interval_h, interval_rule=SELECTED)
+
+
+def memory_of_copies(policy: Policy, experiment: Experiment) -> float | None:
+    """Memory that copies take on the node that holds most; None: its state is not known [B]."""
+    largest_bytes = experiment.scenario.cluster.largest_bytes
+    return None if largest_bytes is None else policy.tax.memory * largest_bytes
 
 
 def _options(
@@ -418,14 +404,14 @@ def _slots(cluster: Cluster, role: str) -> range:
     return range(cluster.n_nodes) if role == ANY else cluster.slots(role)
 
 
-def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> CorrelatedNodes:
+def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> FailureSource:
     lemons, watched, shocks = section.lemons, section.shocks, None
     frailty = section.frailty or ALIKE
     if watched is not None:
         total = sum(watched.sizes.values())
         shares = tuple(weight / total for weight in watched.sizes.values())
         shocks = Shocks(1 / watched.every_h, tuple(watched.sizes), shares, watched.nodes)
-    nodes = CorrelatedNodes(
+    nodes = sources.CorrelatedNodes(
         lifetime=Weibull.from_mean(section.mtbf_h, section.shape),
         frailty=Lemons(lemons.share_fraction, lemons.factor, frailty) if lemons else frailty,
         shocks=shocks,
@@ -441,10 +427,10 @@ def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) 
     return nodes
 
 
-def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> Injected:
+def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> sources.Injected:
     slots = _slots(cluster, section.role)
     numbered = [tuple(slots[n] for n in servers) for servers in section.named_servers.values()]
-    return Injected(
+    return sources.Injected(
         useful_h=useful_h,
         slots=numbered[0] if numbered and not section.servers_at else slots,
         together=section.n_together,
@@ -456,7 +442,7 @@ def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> I
     )
 
 
-def replay_of(section: TraceFailures, path: Path, nodes: Path | None = None) -> Replay:
+def replay_of(section: TraceFailures, path: Path, nodes: Path | None = None) -> sources.Replay:
     """The outages of a file, and perhaps a table of its nodes. Raises as `source_of` does."""
     try:
         spec = section.spec if nodes is None else replace(section.spec, nodes=nodes)
@@ -469,4 +455,4 @@ def replay_of(section: TraceFailures, path: Path, nodes: Path | None = None) -> 
             f"the trace has {outages.n_outages} outage: what lies between outages can't be "
             f"told; replay needs {FEWEST_OUTAGES} at least"
         )
-    return Replay(outages, from_first=section.begins == "first")
+    return sources.Replay(outages, from_first=section.begins == "first")

@@ -8,9 +8,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from cprsim.files.units import SHARE, SIZE, TIME, Quantity
-from cprsim.job.legal import MOST_GENERATIONS
+from cprsim.job.distributions import Constant
 from cprsim.job.model_shape import MODEL_PRESETS
-from cprsim.job.records import MAX_NODES, STATE, OverLink
+from cprsim.job.policy import MOST_GENERATIONS
+from cprsim.job.records import MAX_NODES, STATE, Attempts, OverLink, Reliability, Storage
+from cprsim.job.records import Duration as JobDuration
 from cprsim.scenario.failures import ANY, EMB_PS, TRAINER, WORKER, RoleKey
 from cprsim.scenario.quantities import (
     OR_DISTRIBUTION,
@@ -23,6 +25,7 @@ from cprsim.scenario.quantities import (
     PositiveCount,
     PositiveShare,
     ShardSize,
+    duration_of,
     one_of,
     share_between,
     within,
@@ -363,3 +366,26 @@ class OwnCosts(Model):
         """Check that at least one cost is given."""
         if not self.given:
             yield "", f"says nothing: give {', '.join(type(self).model_fields)}, or leave it out"
+
+
+def given_costs(
+    section: CostsSection | OwnCosts, cluster: ClusterSection, storage: Storage | None
+) -> dict[str, Any]:
+    """Arguments of the record of costs, for the keys that a section gives."""
+
+    def cost(spec: Any) -> JobDuration | Storage | None:
+        if isinstance(spec, OverLink):
+            return Constant((cluster.largest_bytes or 0.0) / cluster.links[spec.link])
+        return storage if isinstance(spec, str) else duration_of(spec)
+
+    times = {key: spec for key, spec in section.given.items() if key not in ("restart", "save")}
+    costs: dict[str, Any] = {key: cost(spec) for key, spec in times.items()}
+    if (of := section.restart) is not None:
+        person = None if of.operator is None else duration_of(of.operator)
+        retry, after = duration_of(of.retry), of.gives_up_after or 0
+        costs["restart"] = Attempts(of.fails_fraction, retry, after, person)
+    if (save := section.save) is not None:
+        costs["save_stall"] = cost(save.stall)
+        costs["save_background"] = None if save.background is None else cost(save.background)
+        costs["reliability"] = Reliability(save.fails_fraction, save.corrupt_fraction, save.kept)
+    return costs

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, create_model
 
-from cprsim.failures import limits
 from cprsim.failures.frailty import GammaFrailty
+from cprsim.failures.limits import LEMON_FACTOR, MOST_SIZES
 from cprsim.failures.sources import Start
 from cprsim.files.units import SHARE, TIME, Quantity
 from cprsim.job.records import MAX_NODES, Clock
@@ -118,7 +118,7 @@ class LemonsSection(Model):
     """A share of the nodes fails more often."""
 
     share_fraction: LemonShare = Field(description="Share of such nodes [per cent].")
-    factor: Annotated[float, within(*limits.LEMON_FACTOR)] = Field(
+    factor: Annotated[float, within(*LEMON_FACTOR)] = Field(
         description="Their hazard over that of the others, no unit."
     )
 
@@ -131,7 +131,7 @@ class ShocksSection(Model):
     )
     sizes: dict[NodesStruck, Weight] = Field(
         min_length=1,
-        max_length=limits.MOST_SIZES,
+        max_length=MOST_SIZES,
         description="Nodes struck together, and the frequency (a count of events, or any weight).",
         examples=[{2: 20, 3: 5}],
     )

@@ -10,14 +10,12 @@ that its worker threads share without locks; the embedding tables exist once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool
 
 from cprsim.files.units import SHARE, SIZE, Quantity
 from cprsim.job.records import Algorithm, Method, ShardBy, Stragglers
-from cprsim.job.sync_setting import SyncSetting
 from cprsim.scenario.cluster import Preset
 from cprsim.scenario.quantities import (
     Bandwidth,
@@ -29,7 +27,6 @@ from cprsim.scenario.quantities import (
     Seed,
     Share,
     Text,
-    duration_of,
     one_of,
     within,
 )
@@ -257,29 +254,6 @@ class Sync(Model):
         if self.elastic_given is not None:
             return self.elastic_given
         return ELASTIC_OF_MEAN if self.algorithm in OF_MEAN else ELASTIC
-
-    def setting(self, n_trainers: int) -> SyncSetting:
-        """Setting of the synchronisation of `n_trainers`, as plain numbers."""
-        link = self.trainer_bandwidth_bytes_per_h
-        n_servers = (self.servers or 0) if self.algorithm.has_servers else 0  # others stand idle
-        return SyncSetting(
-            algorithm=self.algorithm,
-            n_trainers=n_trainers,
-            n_threads=self.threads,
-            batch=self.batch,
-            iteration=duration_of(self.iteration),
-            dense_bytes=self.dense_size_bytes,
-            server_bandwidth_bytes_per_h=n_servers * (self.server_bandwidth_bytes_per_h or 0.0),
-            n_servers=n_servers,
-            trainer_bandwidth_bytes_per_h=inf if link is None else link,
-            every_iterations=self.every if isinstance(self.every, int) else None,
-            every_h=self.every if isinstance(self.every, float) else None,
-            elastic=self.elastic,
-            momentum=self.momentum or 0.0,
-            block_rate=self.block_rate or 1.0,
-            stragglers=self.stragglers,
-            shadow_cost_fraction=self.shadow_cost_fraction,
-        )
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Check that every algorithm has the keys it needs; servers and links may be unused."""

@@ -80,8 +80,8 @@ def experiment_of(data: Mapping[str, Plain], overrides: Sequence[str]) -> Experi
     try:
         return assemble(checked_data(data, PATH, overrides))
     except ScenarioError as error:
-        problems = "\n".join(  # only the user's --recovery has no key
-            f"{problem.key or ('--recovery' if problem.place.file == PATH else problem.place.file)}"
+        problems = "\n".join(  # only the user's entries of `recovery` have no key
+            f"{problem.key or (problem.place if problem.place.option else 'recovery')}"
             f": {problem.message}"
             for problem in error.problems
         )

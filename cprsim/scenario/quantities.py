@@ -6,24 +6,26 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from decimal import Decimal
 from math import log, sqrt
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, Union, get_args
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     GetCoreSchemaHandler,
     GetPydanticSchema,
     ModelWrapValidatorHandler,
+    Tag,
     ValidationError,
     model_validator,
 )
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from cprsim.errors import MOST_PROBLEMS, ParameterError, choices, one_line
-from cprsim.failures import limits
+from cprsim.failures.limits import SHAPE, SIGMA, SPREAD_95
 from cprsim.files.units import BANDWIDTH, HAZARD, SHARE, SIZE, TIME, Quantity
 from cprsim.job.distributions import (
     Constant,
@@ -207,6 +209,7 @@ def one_of(*forms: str, words: Collection[str] = ()) -> GetPydanticSchema:
     outside `FORMS` are values of the key `kind`.
     """
     known = [form for form in FORMS if form in forms]
+    no_kind = f"is no kind of failures. Known: {', '.join(forms)}"
 
     def form_of(value: Any) -> str:
         if words and str(value) in words:
@@ -217,13 +220,9 @@ def one_of(*forms: str, words: Collection[str] = ()) -> GetPydanticSchema:
         return UNION_TAG + next((form for form in known[:-1] if FORMS[form](value)), known[-1])
 
     def schema(source: Any, handler: GetCoreSchemaHandler) -> Any:
-        tags, no_kind = [f"{UNION_TAG}{form}" for form in forms], ", ".join(forms)
-        return core_schema.tagged_union_schema(
-            dict(zip(tags, handler(source)["choices"], strict=True)),
-            form_of,
-            custom_error_type=NO_KIND,
-            custom_error_message=f"is no kind of failures. Known: {no_kind}",
-        )
+        tags, members = [f"{UNION_TAG}{form}" for form in forms], get_args(source)
+        tagged = [Annotated[of, Tag(tag)] for of, tag in zip(members, tags, strict=True)]
+        return handler(Annotated[Union[*tagged], Discriminator(form_of, NO_KIND, no_kind)])
 
     return GetPydanticSchema(schema)
 
@@ -255,7 +254,7 @@ Hazard = Annotated[
     float, Quantity(HAZARD, "0.00000001 failures/h", "3600 failures/h", "0.02 failures/h")
 ]
 NUMBER_OF_PIECES = Field(min_length=1, max_length=MAX_PIECES)
-Shape = Annotated[float, within(*limits.SHAPE)]
+Shape = Annotated[float, within(*SHAPE)]
 
 
 def share_between(low: str, high: str) -> Any:
@@ -275,7 +274,7 @@ def _ascending(ends: tuple[float, float]) -> tuple[float, float]:
     return ends
 
 
-SpreadEnd = Annotated[float, Field(strict=True, gt=0, le=limits.SPREAD_95[1])]
+SpreadEnd = Annotated[float, Field(strict=True, gt=0, le=SPREAD_95[1])]
 Mtbf95 = Annotated[
     Annotated[tuple[Mtbf, Mtbf], AfterValidator(_ascending)] | None,
     Field(
@@ -296,7 +295,7 @@ Sigma = Annotated[
     Field(
         strict=True,
         gt=0,
-        le=limits.SIGMA[1],
+        le=SIGMA[1],
         description="Of lognormal: standard deviation of the logarithm, no unit.",
     ),
 ]
@@ -306,7 +305,7 @@ class DurationSpec(Model):
     """A time that varies: its family, its mean and one more parameter."""
 
     family: Family = Field(description="Distribution: exponential, gamma, weibull or lognormal.")
-    shape: Annotated[float, within(limits.SHAPE[0], 1e9)] | None = Field(
+    shape: Annotated[float, within(SHAPE[0], 1e9)] | None = Field(
         None, description="Shape of gamma or weibull, no unit; the larger, the less it varies."
     )
     sigma: Sigma = None

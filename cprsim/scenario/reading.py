@@ -148,8 +148,8 @@ def load_scenario(
     _override(data, overrides, places)
     if axes:  # instead of the file's own
         over = said_axes(axes)
-        put(data, "sweep.over", over, places, Place("--over"))
-        places |= {f"sweep.over.{key}": Place(f"--over {one_line(key)}") for key in over}
+        put(data, "sweep.over", over, places, Place("", option="--over"))
+        places |= {f"sweep.over.{key}": Place(one_line(key), option="--over") for key in over}
     if data.get("name") is None:
         data["name"] = name_from(path)
     if marks := _marks(data, places, marks_in(text) if has_lines else {}):
@@ -250,7 +250,7 @@ def _marks(
                 mark = ASSUMED
             if mark is not None:
                 marks.setdefault(_spelled(data, key), mark)
-    overridden = {_spelled(data, k) for k, at in places.items() if str(at.file).startswith("--")}
+    overridden = {_spelled(data, key) for key, place in places.items() if place.option}
     return {key: mark for key, mark in marks.items() if overridden.isdisjoint(_around(key))}
 
 
@@ -353,13 +353,13 @@ def _override(data: dict[str, Plain], overrides: Sequence[str], places: dict[str
         alias, _, assignment = override.partition(" ") if override.startswith("--") else ("",) * 3
         key, equals, text = (assignment or override).partition("=")
         key = key.strip()
-        place = Place(alias if assignment else f"--set {one_line(key)}")
+        place = Place("" if assignment else one_line(key), option=alias or "--set")
         try:
             if not equals or not key:
-                raise ScenarioError.at(Place(f"--set {one_line(override)}"), SET_EXAMPLE)
+                raise ScenarioError.at(replace(place, file=one_line(override)), SET_EXAMPLE)
             put(data, key, read_yaml(text, place.file)[0], places, place)
         except ScenarioError as error:
-            problems += error.problems
+            problems += [replace(problem, place=place) for problem in error.problems]
     if problems:
         raise ScenarioError(problems)
 
@@ -372,12 +372,12 @@ def said_axes(axes: Sequence[str]) -> dict[str, Any]:
     over: dict[str, Any] = {}
     for axis in axes:
         key, equals, text = (part.strip() for part in axis.partition("="))
-        place = Place(f"--over {one_line(key)}")
+        place = Place(one_line(key), option="--over")
         if not equals or not key:
-            raise ScenarioError.at(Place(f"--over {one_line(axis)}"), EXAMPLE_AXIS)
+            raise ScenarioError.at(replace(place, file=one_line(axis)), EXAMPLE_AXIS)
         if key in over:
             raise ScenarioError.at(place, "is there twice")
-        over[key] = read_yaml(text, place.file)[0] if text.startswith("[") else text
+        over[key] = read_yaml(text, str(place))[0] if text.startswith("[") else text
     return over
 
 

@@ -17,6 +17,7 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    GetPydanticSchema,
     StrictBool,
     StrictFloat,
     StrictInt,
@@ -30,13 +31,13 @@ from cprsim.files.units import SIZE, TIME, Quantity
 from cprsim.job.policy import (
     GROWTH_H,
     OWN,
-    Capture,
     Elastic,
     Groups,
     Outside,
     Placement,
     Ring,
     Rule,
+    SaveSchedule,
     Stage,
     Tax,
     Tier,
@@ -144,7 +145,7 @@ TYPE_OF_OPTION: dict[Any, Any] = {  # of options, and types of records
     "growth": Growth,
     "word": Name,
     tuple[Tier, ...]: _list(section(Tier, placement=Field(default_factory=Outside), role="")),
-    tuple[Capture, ...]: _list(section(Capture)),
+    tuple[SaveSchedule, ...]: _list(section(SaveSchedule)),
     tuple[Rule, ...]: _list(section(Rule)),
     Elastic: section(Elastic, role=""),
     Tax: section(Tax),
@@ -186,12 +187,14 @@ def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tup
             yield written_key(problem["loc"], written), problem["msg"]
 
 
+def _schema_of_options(schema: Any, handler: Any) -> Any:
+    """Of all systems; a scenario is validated by the options of its strategies."""
+    of_all = options_model(*(name for name in SYSTEMS if name not in STRATEGIES))
+    return handler(of_all.__pydantic_core_schema__)
+
+
 SystemOptions = Annotated[
-    dict[str, Any],
-    BeforeValidator(
-        lambda written: written,  # validated with the strategy
-        json_schema_input_type=options_model(*(name for name in SYSTEMS if name not in STRATEGIES)),
-    ),
+    dict[str, Any], GetPydanticSchema(get_pydantic_json_schema=_schema_of_options)
 ]
 
 
@@ -213,9 +216,15 @@ def _known_strategy(name: str) -> str:
 StrategyName = Annotated[
     str,
     AfterValidator(_known_strategy),
-    WithJsonSchema({"type": "string", "enum": list(SYSTEMS)}),
+    GetPydanticSchema(
+        get_pydantic_json_schema=lambda schema, handler: {"type": "string", "enum": [*SYSTEMS]}
+    ),
 ]
-_SUMMARIES = "; ".join(f"{name}: {entry.summary}" for name, entry in SYSTEMS.items())
+
+
+def _with_summaries(schema: dict[str, Any]) -> None:
+    of_each = "; ".join(f"{name}: {system.summary}" for name, system in SYSTEMS.items())
+    schema["description"] += f" {of_each}."
 
 
 class SubSavesSection(Model):
@@ -249,7 +258,9 @@ class SubSavesSection(Model):
 class RecoverySection(Model):
     """One strategy to compare."""
 
-    strategy: StrategyName = Field(description=f"What a failure does. {_SUMMARIES}.")
+    strategy: StrategyName = Field(
+        description="What a failure does.", json_schema_extra=_with_summaries
+    )
     name: str = Field(
         default_factory=lambda others: others["strategy"],
         strict=True,

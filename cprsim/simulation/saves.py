@@ -9,7 +9,7 @@ from math import floor, inf, isnan
 
 from cprsim.compiling import inlined
 from cprsim.job.intervals import ROUNDING
-from cprsim.job.legal import MOST_IN_FLIGHT
+from cprsim.job.policy import MOST_IN_FLIGHT
 from cprsim.job.records import EventKind, Floats
 from cprsim.simulation.copies import keep, survives
 from cprsim.simulation.draws import uniform

@@ -26,13 +26,13 @@ from cprsim.job.policy import (
     CHECK,
     STAGE_ORDER,
     STOP,
-    Capture,
     Groups,
     Level,
     Policy,
     Reverts,
     Ring,
     Rule,
+    SaveSchedule,
     Scope,
     Stage,
     StageKind,
@@ -350,7 +350,7 @@ def _tier(job: SimulatedJob, tier: Tier, tables: Tables) -> TierSpec:
     )
 
 
-def _capture(job: SimulatedJob, capture: Capture, tables: Tables) -> CaptureSpec:
+def _capture(job: SimulatedJob, capture: SaveSchedule, tables: Tables) -> CaptureSpec:
     captures, tiers = job.policy.captures, [tier.name for tier in job.policy.tiers]
     written_by = {of.tier: number for number, of in enumerate(captures)}
     every_h = inf if capture.every_h is None else capture.every_h

@@ -10,8 +10,8 @@ from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cprsim.job.legal import MOST_GENERATIONS, MOST_IN_FLIGHT, MOST_TIERS
-from cprsim.job.policy import PARTS_IN_ORDER
+from cprsim.job.legal import MOST_TIERS
+from cprsim.job.policy import MOST_GENERATIONS, MOST_IN_FLIGHT, PARTS_IN_ORDER
 from cprsim.job.records import EventKind, Floats, Ints
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.records import as_record, dtype_of, fields_of, record, zeros

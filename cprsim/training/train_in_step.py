@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 
 from cprsim.errors import ParameterError, ScenarioError
 from cprsim.job.records import Activity, Cluster, EventKind, EventLog, Floats, Holds, Ints, SubSaves
 from cprsim.job.sync_setting import ALL, SyncEvent, SyncLog, SyncSetting
+from cprsim.scenario.quantities import duration_of
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.training.in_step.simulation import run_log
 from cprsim.training.in_step.trainers import Outage
@@ -37,7 +38,26 @@ def sync_setting(loaded: LoadedScenario) -> SyncSetting:
     if section is None:
         message = "is missing: say how the trainers stay in step (docs/shadowsync.md)"
         raise ScenarioError.at(loaded.place("sync"), message, key="sync")
-    return section.setting(loaded.scenario.cluster.trainers)
+    link, algorithm = section.trainer_bandwidth_bytes_per_h, section.algorithm
+    n_servers = (section.servers or 0) if algorithm.has_servers else 0  # others stand idle
+    return SyncSetting(
+        algorithm=algorithm,
+        n_trainers=loaded.scenario.cluster.trainers,
+        n_threads=section.threads,
+        batch=section.batch,
+        iteration=duration_of(section.iteration),
+        dense_bytes=section.dense_size_bytes,
+        server_bandwidth_bytes_per_h=n_servers * (section.server_bandwidth_bytes_per_h or 0.0),
+        n_servers=n_servers,
+        trainer_bandwidth_bytes_per_h=inf if link is None else link,
+        every_iterations=section.every if isinstance(section.every, int) else None,
+        every_h=section.every if isinstance(section.every, float) else None,
+        elastic=section.elastic,
+        momentum=section.momentum or 0.0,
+        block_rate=section.block_rate or 1.0,
+        stragglers=section.stragglers,
+        shadow_cost_fraction=section.shadow_cost_fraction,
+    )
 
 
 @dataclass(frozen=True, slots=True)

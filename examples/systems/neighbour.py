@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from cprsim.job.policy import (
-    Capture,
     Medium,
     Policy,
     Reverts,
     Ring,
     Rule,
+    SaveSchedule,
     Stage,
     StageKind,
     Tier,
@@ -32,7 +32,7 @@ def plan(facts: JobProfile, options: Any) -> Policy:
         options.name,
         rules=(Rule(Reverts.ALL, stages, sources=("neighbour",)),),
         tiers=(Tier("neighbour", Medium.SSD, Ring(2), facts.role, load=facts.load),),
-        captures=(Capture("neighbour", options.every, stall=facts.save_stall),),
+        captures=(SaveSchedule("neighbour", options.every, stall=facts.save_stall),),
     )
 
 

@@ -225,6 +225,13 @@ CASES: list[Case] = [
     Case("a-table-whose-steps-go-back", {"a.csv":
         "start,end,last_step,last_saved_step,cause\n0,10,1000,900,ecc\n11,20,700,650,\n"},
         "ledger a.csv --time-unit h", refused=("a.csv:3: last_step: '700' lies before",)),
+    Case("a-table-without-causes", {"a.csv":
+        "start,end,last_step,last_saved_step\n0,10,1000,900\n11,20,1800,1800\n"},
+        "ledger a.csv --time-unit h", {"values.n_failures": 1},
+        says=("no row of a.csv has a cause: all ends but a job's last count as failures",)),
+    Case("steps-that-go-back-in-an-attempt", {"e.jsonl": lines(*job(), (2400, "progress", {
+        "attempt": 0, "step": 90}))}, "ledger e.jsonl",
+        refused=("11:46:40 UTC the steps go back, as where two jobs alternate; if these are",)),
     Case("starts-of-one-number", {"e.jsonl": lines(*[(at_s, name, {**said, "attempt": 0})
         for at_s, name, said in job()])}, "ledger e.jsonl",
         BY_EVENTS | {"frames.hours.5.hours": 170 / 3600, "frames.hours.6.hours": 100 / 3600}),

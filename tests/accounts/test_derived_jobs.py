@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from cprsim.results.metrics import replication_rows
 from cprsim.results.pipeline import simulate
-from cprsim.results.rows import replication_rows
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.yaml_text import dump_plain

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cprsim.commands.backtest.replaying import advice, backtests, bills, money_draws
+from cprsim.commands.backtest.replaying import advice, backtests, bills
 from cprsim.commands.calibrate.calibrating import calibrate, predict
 from cprsim.errors import ParameterError
 from cprsim.job.records import Clock
@@ -148,18 +147,10 @@ def test_staleness_is_priced_by_the_curve_that_belongs_to_the_job(histories) -> 
             "prices.node_hour=1"]  # fmt: skip
     found, _ = backtests(jobs, OTHERS[1:], n_nodes=8, n_draws=4, overrides=said)
     ran, partial = found[0].systems
-    assert not ran.auc_loss.any()
-    assert (partial.auc_loss > 0).all()
+    assert ran.use.auc_loss == 0.0
+    assert partial.use.auc_loss > 0.0
     bill = bills(found)["partial"].job.cents
-    assert abs(bill["accuracy"] - 100 * 100 * 1e4 * partial.auc_loss.mean()) <= 1
-    (saved_cents, cheapest_in), names = (
-        money_draws(found, bills(found)),
-        {True: "partial", False: AS_IT_RAN},
-    )
-    hours = ran.overhead_h - partial.overhead_h  # 8 nodes at 1 USD; 100 USD for 0.0001 of AUC
-    saved = 100 * (8 * hours - 100 * 1e4 * partial.auc_loss)
-    assert cheapest_in == Counter(names[one] for one in (saved > 0).tolist())
-    assert saved_cents.mean == pytest.approx(max(saved.mean(), 0.0), abs=2)
+    assert abs(bill["accuracy"] - 100 * 100 * 1e4 * partial.use.auc_loss) <= 1
 
 
 def test_failures_that_never_strike_a_recovery_lie_on_the_progress_clock(tmp_path) -> None:
@@ -191,7 +182,7 @@ def test_a_scenario_of_the_logs_has_their_costs(histories) -> None:
         assert abs(mean.mean - true_min / 60) <= 4 * error, kind
     mtbf = found.gaps.best.mean
     assert abs(mtbf.mean - 4.0) <= 4 * mtbf.standard_error
-    assert "interval: 1.0" in found.text
+    assert "interval: 1.0" in str(found.scenario)
 
 
 @pytest.fixture
@@ -211,11 +202,6 @@ def test_the_earlier_half_predicts_the_later_one(histories) -> None:
     assert one.n_failures >= 100
     assert abs(one.predicted.mean - true_ettr) < 0.02
     assert one.predicted.low < true_ettr < one.predicted.high
-    by_failures = truth["ran"].mean() / 150.0 - 3 / 60  # hours a useful hour, saves apart
-    open_by = 1.645 * true_ettr**2 * by_failures / np.sqrt(one.n_failures)  # rate: 1 / sqrt(n)
-    assert one.mean_within == pytest.approx(open_by, rel=0.35)
-    more = one.n_failures * (one.mean_within / 0.01) ** 2
-    assert one.n_for_a_point == np.ceil(more)
 
 
 # --------------------------------------------------------------------------- the commands

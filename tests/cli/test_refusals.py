@@ -41,6 +41,9 @@ FILES = {
     ),
     "keys.yaml": small_scenario() + "".join(f"k{k}: {k}\n" for k in range(20_000)),
     "product.csv": 'node,start,end\n"g[0-79999]u[0-79999]",1,2\n',
+    "lists.csv": 'node,start,end\n"' + ",".join(f"g{n}[0-79999]" for n in range(99)) + '",1,2\n',
+    "rows.csv": "node,start,end\n" + "".join(f'"g{n}[0-99999]",1,2\n' for n in range(99)),
+    "header.csv": f"{200_000 * 'x'},start,end\n1,2,3\n",
     "digits.csv": f'node,start,end\n"g[{4400 * "2"}]",1,2\n',
     "zeros.csv": f'node,start,end\n"g[{4400 * "0"}1-7]",1,2\n',
     "cell.csv": f"start,end,last_step\n1,2,3\n4,{140_000 * '5'}",
@@ -96,6 +99,9 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("run", "keys.yaml"), "19,990 more problems in this section"),
     *((("fit", file, "--time-unit", "h"), said) for file, said in (
         ("product.csv", "product.csv:2: node: 'g[0-79999]u[0-79999]' names more than 100,000 node"),
+        ("lists.csv", "names more than 100,000 nodes"),
+        ("rows.csv", "rows.csv:52: node: up to here the lists name over 5,000,000 nodes"),
+        ("header.csv", "xxx..."),
         ("digits.csv", "is no range of numbers such as 001-016"),
         ("zeros.csv", "is no range of numbers such as 001-016"),
     )),
@@ -116,7 +122,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     *((("measure", "trained.yaml", option, value), said) for option, value, said in (
         ("--budget", "5", "--budget: '5' has no unit"),
         ("--budget", "0 s", "--budget: must be positive"),
-        ("--out", "curve.csv", "ends in .json"),
+        ("--out", "curve.csv", "--out: `curve.csv` should end in .json"),
         ("--strategy", "mfu", "--strategy: `partial` is missing"),
         ("--strategy", "lru", "--strategy: `lru` is none"),
         ("--precision", "fine", "--precision: 'fine' is not a share"),
@@ -124,7 +130,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("report", ".", "."), "is no finished result"),
     (("report", "curve.json", "--out", "page.html"), "curve.json"),
     # init
-    (("init", "mine.yaml", "--nodes", "12"), "--kind"),
+    (("init", "mine.yaml", "--nodes", "12"), "name a kind"),
     ((*MINE, "gpu"), "'gpu' is not one of"),
     ((*MINE, "recommender", "--failures", "28 h", "--state", "6"), "--state: '6' has no unit"),
     *(((*MINE, "recommender", "--failures", file), file)
@@ -156,7 +162,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
       for command in ("train", "rehearse")),
     # reproduce
     (("reproduce", "nonsense"), "'nonsense' is no result: "),
-    (("reproduce", "--keep", "--effort", "quick"), "--keep keeps full runs on generated clicks"),
+    (("reproduce", "--keep", "--effort", "quick"), "--keep: keeps full runs on generated clicks"),
     (("reproduce", "--clicks", "nowhere.tsv"), "nowhere.tsv is no file"),
     # a name that is nearly right
     *((words.split(), f"did you mean `{meant}`?") for words, meant in (

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from cprsim.accuracy.curve import StalenessCurve
+from cprsim.accuracy.curve import Response, StalenessCurve
 from cprsim.accuracy.curve_file import write_curve
-from cprsim.accuracy.response import Response
 from cprsim.errors import ScenarioError
 from cprsim.job.losses import Metric
 from cprsim.results.identity import failures_digest, identity_of
 from cprsim.scenario import curves as choosing
 from cprsim.scenario.assemble import assemble
-from cprsim.scenario.curves import chosen_curve
+from cprsim.scenario.curves import chosen_curve, kernel_block
 from cprsim.scenario.reading import load_scenario
-from cprsim.scenario.trained_on import kernel_block
 from tests.making import small_scenario
 
 SCENARIO = small_scenario("full, {strategy: cpr, target_pls: 0.1}")

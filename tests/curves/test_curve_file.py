@@ -10,9 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cprsim.accuracy.curve import StalenessCurve
+from cprsim.accuracy.curve import Replicate, Response, StalenessCurve, Weight
 from cprsim.accuracy.curve_file import read_curve, write_curve
-from cprsim.accuracy.response import Replicate, Response, Weight
 from cprsim.errors import CurveError
 from cprsim.files import digest_of
 from cprsim.job.losses import Metric

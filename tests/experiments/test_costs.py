@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.accuracy.curve import StalenessCurve
-from cprsim.accuracy.response import Response
+from cprsim.accuracy.curve import Response, StalenessCurve
 from cprsim.commands.select.pricing import evaluator_of
 from cprsim.job.distributions import Constant
 from cprsim.job.losses import Metric
 from cprsim.job.records import SubSaves
 from cprsim.results.limit import Limit
+from cprsim.results.metrics import replication_rows
 from cprsim.results.pipeline import StrategyOutcome, blocks_of, simulate
-from cprsim.results.rows import replication_rows
 from cprsim.scenario.assemble import Experiment
 from tests.making import Make, maker, small_scenario
 

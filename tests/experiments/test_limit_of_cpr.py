@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from cprsim.job.records import Floats
+from cprsim.results.metrics import replication_rows
 from cprsim.results.pipeline import simulate
-from cprsim.results.rows import replication_rows
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.yaml_text import dump_plain

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService, Keys
+from selenium.webdriver import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 import cprsim
@@ -25,7 +24,6 @@ from cprsim.commands.options import source_of
 from cprsim.results.words import with_interval
 from tests.making import PATIENCE_S, PROGRAM, call
 
-BROWSER = [shutil.which("chromium"), shutil.which("chromedriver")]
 ALL = Keys.CONTROL + "a" + Keys.NULL
 SAVE, MTBF, REPAIR = "costs.save", "failures.mtbf", "cluster.repair"
 
@@ -39,18 +37,6 @@ def explored(*arguments: object) -> Iterator[str]:
             yield re.search(r"http://\S+", serving.stderr.readline())[0]
         finally:
             serving.terminate()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if None in BROWSER:
-        pytest.skip("no Chromium: apt-get install chromium chromium-driver")
-    options = ChromeOptions()
-    options.binary_location = BROWSER[0]
-    for option in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "window-size=1280,900"):
-        options.add_argument(f"--{option}")
-    with Chrome(options, ChromeService(BROWSER[1])) as driver:
-        yield driver
 
 
 class Screen:

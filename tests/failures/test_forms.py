@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import random
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -400,13 +399,6 @@ INSTANTS = {  # how each form writes an instant
 }  # fmt: skip
 
 
-def shuffled(log: bytes, name: str) -> bytes:
-    """And one row twice, the last without an end of line."""
-    head, *rows = log.splitlines(keepends=True)
-    random.Random(1).shuffle(rows)
-    return b"".join([head, *rows, rows[-1]]).rstrip(b"\r\n")
-
-
 def from_windows(log: bytes, name: str) -> bytes:
     return b"\xef\xbb\xbf" + log.removeprefix(b"\xef\xbb\xbf").replace(b"\n", b"\r\n") + b"\n  \n"
 
@@ -427,10 +419,8 @@ def no_text(log: bytes, name: str) -> bytes:
     return log[: len(log) // 2] + b"\xff" + log[len(log) // 2 + 1 :]
 
 
-LINES = [name for name in INSTANTS if name not in WHOLE]
 TEXTS = [name for name in INSTANTS if name != "Parquet of texts"]
 DAMAGES: list[tuple[Callable[[bytes, str], bytes], list[str], bool]] = [
-    (shuffled, LINES, True),
     (from_windows, TEXTS, True),
     (cut, list(INSTANTS), False),
     (no_text, TEXTS, False),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import cprsim
+import cprsim.commands.fit
 from cprsim.errors import CprsimError, ScenarioError
 from cprsim.failures.outages import Outages
 from cprsim.logs.formats import read_log

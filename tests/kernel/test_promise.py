@@ -10,8 +10,7 @@ import pytest
 
 from benchmarks import promise
 from benchmarks.promise import Cell, Job
-from cprsim.accuracy.curve import StalenessCurve
-from cprsim.accuracy.response import Response
+from cprsim.accuracy.curve import Response, StalenessCurve
 from cprsim.job.losses import Metric
 from cprsim.job.policy import RELOAD
 from cprsim.job.records import SubSaves

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from cprsim.accuracy.response import Weight
+from cprsim.accuracy.curve import Weight
 from cprsim.errors import ParameterError
 from cprsim.job.losses import ALWAYS, RESPONSE_KEYS, Metric
 from cprsim.job.records import ShardLoss

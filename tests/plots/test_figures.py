@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 import cprsim
-from cprsim.commands.run.timeline import (
+from cprsim.commands.run.figures import (
     Lane,
     Setback,
     Span,

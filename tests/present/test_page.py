@@ -41,9 +41,9 @@ def test_the_same_result_gives_the_same_bytes_wherever_it_lies(run, tmp_path):
 
 def test_the_answer_comes_first_and_the_scenario_the_seed_and_the_versions_are_there(run):
     result = load_result(run.folder)
-    spreads, manifest = result.spreads(), result.manifest
-    best = min(spreads, key=lambda name: spreads[name]["overhead_fraction"].mean)
-    overhead, first = spreads[best]["overhead_fraction"], answer(result)[0]
+    summary, manifest = result.summary, result.manifest
+    best = min(summary, key=lambda name: summary[name]["overhead_fraction"].mean)
+    overhead, first = summary[best]["overhead_fraction"], answer(result)[0]
     for said in (f"Use {best} ", percent(overhead.mean), percent(overhead.high)):
         assert said in first
     page = render(cprsim.read(run.folder).document)

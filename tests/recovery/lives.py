@@ -18,7 +18,6 @@ import pytest
 
 from cprsim.job.distributions import Constant
 from cprsim.job.policy import (
-    Capture,
     Groups,
     Medium,
     Outside,
@@ -27,6 +26,7 @@ from cprsim.job.policy import (
     Reverts,
     Ring,
     Rule,
+    SaveSchedule,
     Scope,
     Stage,
     StageKind,
@@ -90,13 +90,13 @@ def saves(
     stall_h: float | None = None,
     behind_h: float | None = None,
     **more: Any,
-) -> Capture:
-    return Capture(tier, every_h, stall=_cost(stall_h), background=_cost(behind_h), **more)
+) -> SaveSchedule:
+    return SaveSchedule(tier, every_h, stall=_cost(stall_h), background=_cost(behind_h), **more)
 
 
 def job(
     *rules: Rule,
-    captures: Sequence[Capture] = (),
+    captures: Sequence[SaveSchedule] = (),
     tiers: Sequence[Tier] | None = None,
     spares: int | None = None,
     clock: Clock = Clock.WALL,

@@ -15,9 +15,9 @@ from math import floor, inf
 from cprsim.job import policy as records
 from cprsim.job.distributions import Constant
 from cprsim.job.policy import (
-    Capture,
     Reverts,
     Rule,
+    SaveSchedule,
     Scope,
     Stage,
     StageKind,
@@ -50,7 +50,7 @@ def whole_multiples(value_h: float, of_h: float) -> int:
 class Save:
     """A save under way, in the stall or in the background."""
 
-    capture: Capture
+    capture: SaveSchedule
     number: int  # how many of the capture began before
     content_h: float
     ends_at_h: float  # the stall, or the background
@@ -333,7 +333,7 @@ class Replication:
 
     # ----------------------------------------------------------------- 3. saves
 
-    def on_grid_h(self, capture: Capture) -> float:
+    def on_grid_h(self, capture: SaveSchedule) -> float:
         """3.1: the first whole multiple beyond the progress, up to T; never on notice alone."""
         useful_h, every_h = self.job.useful_h, capture.every_h
         if every_h is None or every_h >= useful_h * (1.0 - ROUNDING):
@@ -349,7 +349,7 @@ class Replication:
             return self.progress_h >= due_h
         return self.progress_h * (1.0 + ROUNDING) >= due_h
 
-    def captures_due(self) -> list[Capture]:
+    def captures_due(self) -> list[SaveSchedule]:
         """3.1: in the policy's order, with those that the progress has just reached."""
         for capture in self.captures:
             due_h = self.next_due_h[capture.tier]
@@ -377,10 +377,12 @@ class Replication:
                 save.ends_at_h = self.now_h + self.cost_h(capture.stall, name, save.number)
             self.end_what_ends()
 
-    def has_room(self, capture: Capture) -> bool:
+    def has_room(self, capture: SaveSchedule) -> bool:
         return sum(save.capture is capture for save in self.background) < capture.in_flight
 
-    def new_save(self, capture: Capture, content_h: float, due: list[tuple[float, bool]]) -> Save:
+    def new_save(
+        self, capture: SaveSchedule, content_h: float, due: list[tuple[float, bool]]
+    ) -> Save:
         self.n_begun[capture.tier] += 1
         return Save(capture, self.n_begun[capture.tier] - 1, content_h, inf, due)
 
@@ -528,7 +530,7 @@ class Replication:
             for one in self.captures:
                 self.due[one.tier], self.next_due_h[one.tier] = [], self.on_grid_h(one)
 
-    def whole_save_h(self, capture: Capture) -> float:
+    def whole_save_h(self, capture: SaveSchedule) -> float:
         hours = 0.0
         while capture is not None:
             tier, n = capture.tier, self.n_begun[capture.tier]

@@ -19,7 +19,6 @@ from cprsim.job.policy import (
     CHECK,
     NO_CONTENT,
     STOP,
-    Capture,
     Elastic,
     Groups,
     Medium,
@@ -30,6 +29,7 @@ from cprsim.job.policy import (
     Reverts,
     Ring,
     Rule,
+    SaveSchedule,
     Scope,
     Stage,
     StageKind,
@@ -50,7 +50,7 @@ from cprsim.job.records import (
     Role,
     Storage,
 )
-from cprsim.recovery.restarts import with_restarts, with_stops
+from cprsim.recovery.building_blocks import with_restarts, with_stops
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 
 STATE, READERS, TRAINERS = "state", "readers", "trainers"
@@ -200,10 +200,10 @@ def random_live_tiers(dice: Dice, roles: tuple[Role, ...], state: Role) -> list[
     return tiers
 
 
-def random_captures(dice: Dice, written: list[Tier]) -> tuple[Capture, ...]:
+def random_captures(dice: Dice, written: list[Tier]) -> tuple[SaveSchedule, ...]:
     n_parts = dice.integer(3, 12) if dice.chance(0.4) else dice.between(2.5, 14.0)
     base_h = dice.useful_h / n_parts
-    captures: list[Capture] = []
+    captures: list[SaveSchedule] = []
     for tier in written:
         sources = [capture.tier for capture in captures if capture.every_h is not None]
         follows = dice.one_of(sources) if sources and dice.chance(0.5) else None
@@ -213,7 +213,7 @@ def random_captures(dice: Dice, written: list[Tier]) -> tuple[Capture, ...]:
         in_background = follows is not None or dice.chance(0.65)
         slow_h = every_h * dice.one_of([0.1, 0.9, 1.5, 3.0])
         captures.append(
-            Capture(
+            SaveSchedule(
                 tier.name,
                 every_h if follows is None else None,
                 follows,
@@ -410,7 +410,7 @@ def with_tier_of(dice: Dice, job: SimulatedJob, role: Role) -> SimulatedJob:
     place = Outside() if medium is Medium.REMOTE else random_placement(dice, role.n_nodes)
     load = dice.duration_or_none(0.015 * useful_h)
     tier = Tier(f"{medium.value}-{role.name}", medium, place, role.name, load, dice.integer(1, 2))
-    capture = Capture(
+    capture = SaveSchedule(
         tier.name,
         useful_h / dice.between(4.0, 20.0),
         stall=dice.duration_or_none(0.01 * useful_h),
@@ -438,7 +438,7 @@ def with_parts(dice: Dice, job: SimulatedJob) -> SimulatedJob:
     return job
 
 
-def in_parts(dice: Dice, capture: Capture, among: Sequence[Capture]) -> Capture:
+def in_parts(dice: Dice, capture: SaveSchedule, among: Sequence[SaveSchedule]) -> SaveSchedule:
     """Two to four, and often slow ones, so that the next is due before one commits."""
     followed = any(follower.after == capture.tier for follower in among)
     if capture.every_h is None or capture.parts > 1 or followed or dice.chance(0.2):
@@ -719,7 +719,7 @@ def with_errors(dice: Dice, job: SimulatedJob) -> SimulatedJob:
         return job
     every_h = job.useful_h / dice.between(5.0, 40.0) if dice.chance(0.5) else None
     takes = Constant(0.002 * job.useful_h * dice.between(0.5, 2.0))
-    check = Capture(CHECK, every_h, stall=takes, parts=NO_CONTENT)
+    check = SaveSchedule(CHECK, every_h, stall=takes, parts=NO_CONTENT)
     return replace(job, policy=checked(job.policy, job.cluster, check))
 
 
@@ -752,7 +752,7 @@ def stopping(seed: int) -> Case:
     stop = Scope(STOP, Reach.ALL, Constant(0.0), False, every_h=every_h, saves=dice.chance(0.7))
     job = replace(
         job,
-        policy=with_stops(job.policy, length, Capture("", job.useful_h, stall=Constant(0.1))),
+        policy=with_stops(job.policy, length, SaveSchedule("", job.useful_h, stall=Constant(0.1))),
         scopes=(*job.scopes, stop),
     )
     return job, failures[:300]

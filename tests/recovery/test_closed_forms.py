@@ -19,9 +19,9 @@ from cprsim.job.policy import (
     CHECK,
     NO_CONTENT,
     OWN,
-    Capture,
     Reach,
     Rule,
+    SaveSchedule,
     Scope,
     Tax,
     To,
@@ -78,7 +78,7 @@ class Form:
 
 
 def saving(
-    *captures: Capture, rules: tuple[Rule, ...] = (rule("all", "", "remote"),), **how: Any
+    *captures: SaveSchedule, rules: tuple[Rule, ...] = (rule("all", "", "remote"),), **how: Any
 ) -> SimulatedJob:
     return job(*rules, captures=captures, **{"clock": Clock.PROGRESS} | how)
 
@@ -220,7 +220,7 @@ def with_errors(
         saves("remote", every_h, save_h), rules=(rule("all", "load", "remote"),),
         tiers=(remote(load_h, generations=n_kept),), useful_h=useful_h, clock=clock,
     )  # fmt: skip
-    check = Capture(CHECK, None, stall=Constant(check_h), parts=NO_CONTENT)
+    check = SaveSchedule(CHECK, None, stall=Constant(check_h), parts=NO_CONTENT)
     policy = checked(of.policy, of.cluster, check) if check_h else of.policy
     return replace(of, scopes=scopes, policy=policy)
 

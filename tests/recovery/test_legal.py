@@ -12,7 +12,6 @@ from cprsim.job.distributions import Constant
 from cprsim.job.legal import problems
 from cprsim.job.policy import (
     OWN,
-    Capture,
     Elastic,
     Groups,
     Medium,
@@ -22,6 +21,7 @@ from cprsim.job.policy import (
     Reverts,
     Ring,
     Rule,
+    SaveSchedule,
     Scope,
     Stage,
     StageKind,
@@ -37,7 +37,7 @@ SCOPES = (Scope("node", Reach.NODE, Constant(0.0), notice_h=0.1),)
 NEAR = Tier("near", Medium.HOST, Ring(2), "worker")
 FAR = Tier("far", Medium.REMOTE, Outside(), "worker")
 ALWAYS_CURRENT = Tier("live", Medium.DEVICE, OWN, "worker")
-TO_NEAR, TO_FAR = Capture("near", 1.0), Capture("far", 4.0)
+TO_NEAR, TO_FAR = SaveSchedule("near", 1.0), SaveSchedule("far", 4.0)
 WAIT, LOAD, REPLAY = (Stage(kind) for kind in (StageKind.WAIT, StageKind.LOAD, StageKind.REPLAY))
 BACK = Rule(Reverts.ALL, (WAIT, LOAD), sources=("near", "far"))
 LEGAL = Policy("legal", (BACK,), (NEAR, FAR, ALWAYS_CURRENT), (TO_NEAR, TO_FAR))
@@ -61,8 +61,8 @@ def ruled(**changes: Any) -> Policy:
     return replace(LEGAL, rules=(replace(BACK, **changes), BACK))
 
 
-def copied(followed: Capture = TO_NEAR, **changes: Any) -> Policy:
-    return replace(LEGAL, captures=(followed, Capture("far", after="near", **changes)))
+def copied(followed: SaveSchedule = TO_NEAR, **changes: Any) -> Policy:
+    return replace(LEGAL, captures=(followed, SaveSchedule("far", after="near", **changes)))
 
 
 def stretched(speed: tuple[float, ...], **changes: Any) -> Policy:

@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cprsim.accuracy.curve import StalenessCurve
+from cprsim.accuracy.curve import Response, StalenessCurve
 from cprsim.accuracy.curve_file import write_curve
-from cprsim.accuracy.response import Response
+from cprsim.commands.comparison import compare
 from cprsim.commands.run.sentences import accuracy_sentences
 from cprsim.job.losses import Metric
 from cprsim.job.records import SubSaves
-from cprsim.results.compare import compare
 from cprsim.results.identity import Identity
-from cprsim.results.metrics import differences, spreads, summarise
-from cprsim.results.rows import replication_rows, why_unpriced
+from cprsim.results.metrics import differences, replication_rows, summarise, why_unpriced
 from cprsim.results.run import load_result
 from tests.results import conftest as made
 
@@ -91,7 +89,7 @@ def test_why_a_curve_does_not_price_a_policy(sub_saves: SubSaves | None, why: st
 
 
 def test_the_interval_holds_both_errors(priced):
-    found = spreads(summarise(priced))["cpr"]["auc_loss"]
+    found = summarise(priced)["cpr"]["auc_loss"]
     mean, curve = LOSSES.mean(), LOSSES.mean() / 10
     simulated = LOSSES.var(ddof=1) / 3
     error = sqrt(simulated + curve**2)
@@ -166,9 +164,8 @@ def test_errors_of_two_responses_of_one_curve_count_as_independent(priced):
     # by hand: net PLS 0.15, 0 and 0.05
     lost = np.array([0.15, 0.0, 0.05])
     simulated = (lost * (SLOPES["mfu"] - SLOPES["partial"]).mean()).var(ddof=1) / 3
-    alone = differences(rows, 6, "cpr").set_index(["strategy", "quantity"])
+    found = differences(rows, 6, "cpr")["cpr-mfu"]["auc_loss"]
     curves = [of.var(ddof=1) / 5 * lost.mean() ** 2 for of in SLOPES.values()]
     error = sqrt(simulated + sum(curves))
     degrees = error**4 / (simulated**2 / 2 + sum(one**2 / 4 for one in curves))
-    found = alone.loc[("cpr-mfu", "auc_loss")]
-    assert found["high"] - found["mean"] == pytest.approx(stats.t.ppf(0.975, degrees) * error)
+    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, degrees) * error)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import cprsim
-from cprsim.results.decisive import WITHOUT, Assumption
-from cprsim.results.unknown import decisive_assumption
+from cprsim.results.unknown import WITHOUT, Assumption, decisive_assumption
 from cprsim.scenario.reading import load_scenario
 from tests.making import call
 
@@ -46,10 +45,18 @@ def test_a_rare_failure_that_takes_all_decides_and_is_left_out() -> None:
     assert found is not None
     assert (found.key, found.mark, found.tried) == ("scopes.all.share", "recalled", WITHOUT)
     # per hour of work: saves, and 0.1 failures each with half an interval lost and the load
-    both = 1 / 30 + 0.1 * (0.25 + 1 / 60)
-    assert found.overhead_tried == pytest.approx(both, rel=0.1)
-    assert found.overhead == pytest.approx(both + 0.1 * 0.1 * 5.0, rel=0.15)
+    each, rest = 0.25 + 1 / 60, 1 / 30
+    assert found.overhead_tried == pytest.approx(rest + 0.09 * each, rel=0.1)
+    assert found.overhead == pytest.approx(rest + 0.1 * each + 0.1 * 0.1 * 5.0, rel=0.15)
     assert found.choice_tried == "full"
+
+
+def test_without_half_of_the_failures_there_are_half_as_many() -> None:
+    half = TEXT.replace("share: 0.9", "share: 0.5").replace("share: 0.1", "share: 0.5")
+    found = turning({"ALL": "recalled"}, half)
+    assert found is not None
+    assert found.choice_tried == "hourly"
+    assert found.overhead_tried == pytest.approx(1 / 60 + 0.05 * (0.5 + 1 / 60), rel=0.05)
 
 
 def test_the_mean_time_between_failures_is_tried_at_a_third() -> None:

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from cprsim.commands.comparison import different
+from cprsim.commands.comparison import compare, different
 from cprsim.errors import ParameterError
-from cprsim.results.compare import compare
 from cprsim.results.folder import stored_scenario
 from cprsim.results.identity import Identity, inputs_of
 from cprsim.results.metrics import Sample, difference_of

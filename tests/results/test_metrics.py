@@ -17,22 +17,21 @@ from cprsim.results.metrics import (
     PERCENT,
     differences,
     percentiles,
-    spreads,
+    replication_rows,
     summarise,
 )
 from cprsim.results.pipeline import Outcome
-from cprsim.results.rows import replication_rows
 from tests.results import conftest as made
 
 DOCS = Path(__file__).parents[2] / "docs" / "concepts.md"
 
 
 def test_hours_become_shares_of_useful_time(outcome):
-    full = spreads(summarise(outcome))["full"]
+    full = summarise(outcome)["full"]
     assert full["overhead_fraction"].mean == pytest.approx(0.25)  # (1.5 + 2.5 + 3.5) / 3 / 10
-    assert full["lost"].mean == pytest.approx(0.2)
-    assert full["save"].mean == pytest.approx(0.05)
-    assert full["load"].mean == 0
+    assert full["lost_fraction"].mean == pytest.approx(0.2)
+    assert full["save_fraction"].mean == pytest.approx(0.05)
+    assert full["load_fraction"].mean == 0
     assert full["overhead_h"].mean == pytest.approx(2.5)
     assert full["overhead_node_h"].mean == pytest.approx(2.5 * 6)
     assert full["ettr"].mean == pytest.approx((10 / 11.5 + 10 / 12.5 + 10 / 13.5) / 3)
@@ -46,14 +45,14 @@ def test_nodes_beside_the_jobs_are_paid_by_the_hour():
         made.strategy(made.taxed(nodes=3.0), [1, 1], [0, 0]),
         made.strategy(made.FULL, [1, 1], [1, 1]),
     )
-    found = spreads(summarise(Outcome(made.USEFUL_H, spared, strategies)))
+    found = summarise(Outcome(made.USEFUL_H, spared, strategies))
     # 10 h of work on 6 nodes, in 11 h on 9 and in 12 h on 6; 2 spares stand by
     assert found["taxed"]["overhead_node_h"].mean == pytest.approx(11 * 9 - 10 * 6)
     assert found["full"]["overhead_node_h"].mean == pytest.approx(2 * 6)
     assert found["taxed"]["ettr_paid"].mean == pytest.approx(10 * 6 / (11 * 11))
     assert found["full"]["ettr_paid"].mean == pytest.approx(10 * 6 / (12 * 8))
     assert found["full"]["ettr"].mean == pytest.approx(10 / 12)
-    alone = spreads(summarise(Outcome(made.USEFUL_H, spared, strategies[1:])))
+    alone = summarise(Outcome(made.USEFUL_H, spared, strategies[1:]))
     assert alone["full"]["ettr_paid"].mean == found["full"]["ettr_paid"].mean
 
 
@@ -67,19 +66,18 @@ def test_pls_adds_up_what_each_lost_shard_went_back_by(outcome):
 def test_means_over_the_lucky_replications_alone_are_not_given():
     one = made.strategy(made.FULL, [1, 1, 1, 1], [0, 0, 0, 900], finished=[True, True, True, False])
     other = made.strategy(made.CPR, [1, 1, 1, 1], [0, 0, 0, 0])
-    found = spreads(summarise(Outcome(made.USEFUL_H, made.CLUSTER, (one, other))))
+    found = summarise(Outcome(made.USEFUL_H, made.CLUSTER, (one, other)))
     assert found["full"][FINISHED].mean == 0.75
     assert all(isnan(found["full"][quantity].mean) for quantity in METRICS)
-    assert found["cpr"]["save"].mean == pytest.approx(0.1)
+    assert found["cpr"]["save_fraction"].mean == pytest.approx(0.1)
 
 
 def test_differences_within_a_run_are_paired(outcome):
-    table = differences(replication_rows(outcome), outcome.cluster.n_nodes, "full")
-    overhead = table[table["quantity"] == "overhead_fraction"].iloc[0]
-    assert overhead["strategy"] == "cpr"
-    assert overhead["mean"] == pytest.approx(0.01 - 0.25)
-    lost = table[table["quantity"] == "save"].iloc[0]
-    assert (lost["low"], lost["high"]) == pytest.approx((-0.04, -0.04))  # the same in every pair
+    found = differences(replication_rows(outcome), outcome.cluster.n_nodes, "full")
+    assert [*found] == ["cpr"]
+    assert found["cpr"]["overhead_fraction"].mean == pytest.approx(0.01 - 0.25)
+    save = found["cpr"]["save_fraction"]
+    assert (save.low, save.high) == pytest.approx((-0.04, -0.04))  # the same in every pair
 
 
 def test_the_docs_define_every_metric_and_no_other():

@@ -10,7 +10,8 @@ import pytest
 import cprsim
 from cprsim.job.records import Estimate
 from cprsim.pages.answer import Answer
-from cprsim.results.waiting import Waits, spares_needed
+from cprsim.results.metrics import OVERHEAD, Quantities
+from cprsim.results.unknown import spares_needed
 
 TEXT = """\
 name: waiting
@@ -65,14 +66,18 @@ def test_nothing_is_said_where_hardly_any_job_waits() -> None:
 def test_the_winner_without_waits_is_named_with_the_fewest_spares_worth_their_nodes() -> None:
     """Each spare halves what `quick` waits; `safe` never waits."""
 
-    def at(names: object, n: int) -> dict[str, Waits]:
+    def at(names: object, n: int) -> dict[str, Quantities]:
+        waits = 0.4 / 2**n
         return {
-            "quick": Waits(Estimate(0.01 + 0.4 / 2**n), 0.4 / 2**n),
-            "safe": Waits(Estimate(0.1), 0.0),
+            "quick": {OVERHEAD: Estimate(0.01 + waits), "wait_fraction": Estimate(waits)},
+            "safe": {OVERHEAD: Estimate(0.1)},
         }
 
     (need,) = spares_needed(at(None, 1), ["safe"], 1, 1000, at)
     # of 2, 3, 4, 5, 7, 9, 13 and so on, .01 + .4 / 2^n + (n - 1) / 1000 is least at 9
     assert (need.system, need.n_spares, need.n_now, need.is_best) == ("quick", 9, 1, True)
+    assert need.pays  # .01 + .4 / 2^9 + 8 / 1000 is less than .1
+    (need,) = spares_needed(at(None, 1), ["safe"], 1, 20, at)
+    assert (need.is_best, need.pays) == (True, False)  # .06 + 2 / 20 and more
     assert spares_needed(at(None, 1), ["safe"], None, 1000, at) == ()
     assert spares_needed({"safe": at(None, 1)["safe"]}, ["safe"], 1, 1000, at) == ()

@@ -13,7 +13,7 @@ from tests.scenario.writing import GOOD_TEXT, load, message
 def test_a_time_is_overridden_and_says_where_it_came_from() -> None:
     loaded = load("costs.save=90 s")
     assert loaded.scenario.costs.save.stall == pytest.approx(90 / 3600)
-    assert loaded.place("costs.save") == Place("--set costs.save")
+    assert loaded.place("costs.save") == Place("costs.save", option="--set")
     assert loaded.place("costs.load") == Place(Path("good.yaml"), 11)
 
 
@@ -31,22 +31,24 @@ def test_a_name_with_dots_is_found() -> None:
     text = GOOD_TEXT.replace("{strategy: cpr,", "{strategy: cpr, name: cpr-0.1,")
     loaded = load("recovery.cpr-0.1.target_pls=0.2", text=text)
     assert loaded.scenario.recovery[1].target_pls == 0.2
-    assert loaded.place("recovery.cpr-0.1.target_pls").file == ("--set recovery.cpr-0.1.target_pls")
+    place = loaded.place("recovery.cpr-0.1.target_pls")
+    assert str(place) == "--set recovery.cpr-0.1.target_pls"
     assert loaded.place("recovery.cpr-0.1.strategy").line == 15
 
 
 @pytest.mark.parametrize(
     ("override", "where", "hint"),
     [
-        ("costs.save=5", "--set costs.save: costs.save:", "write its unit"),
-        ("cots.save=5 s", "--set cots.save: cots:", "`costs`"),
+        ("costs.save=5", "--set costs.save: `5`", "write its unit"),
+        ("cots.save=5 s", "--set cots.save: unknown key", "`costs`"),
         ("costs.load.mean=5 s", "--set costs.load.mean:", "not a section"),
-        ("recovery.cpr.target_pls=2", "--set recovery.cpr.target_pls: recovery.1.", "equal to 1"),
+        ("recovery.cpr.target_pls=2", "--set recovery.cpr.target_pls: `2`", "equal to 1"),
         ("recovery.loose.target_pls=2", "--set recovery.loose.target_pls:", "full, cpr"),
         ("recovery.7.target_pls=2", "--set recovery.7.target_pls:", "0 to 1"),
-        ("failures.together=19", "--set failures.together: failures.together:", "has 18"),
-        ("costs.load=[1", "--set costs.load:1:", "is not valid YAML"),
+        ("failures.together=19", "--set failures.together: 19 nodes", "has 18"),
+        ("costs.load=[1", "--set costs.load: is not", "is not valid YAML"),
         ("costs.save", "--set costs.save:", "KEY=VALUE"),
+        ("failures={kind: job}", "--set failures.family:", "is missing"),
         ("costs..save=5 s", "--set", "KEY=VALUE"),
     ],
 )

@@ -15,7 +15,7 @@ import pytest
 from cprsim.errors import ScenarioError
 from cprsim.files import decode, encode
 from cprsim.job.distributions import Constant
-from cprsim.job.policy import Capture, Groups, Outside, Policy, Ring
+from cprsim.job.policy import Groups, Outside, Policy, Ring, SaveSchedule
 from cprsim.job.records import Duration, Storage
 from cprsim.recovery.systems import SYSTEMS, written
 from cprsim.scenario.assemble import assemble
@@ -131,7 +131,7 @@ def test_what_is_left_out_follows_from_the_job(tmp_path: Path) -> None:
     assert to_host.every_h == pytest.approx(
         (2 * 2 / SECONDS * 8) ** 0.5, rel=1e-3
     )  # few failures strike while the neighbour is down, and need the remote tier
-    assert replace(to_remote, background=None) == Capture("remote", after="host", every_nth=4)
+    assert replace(to_remote, background=None) == SaveSchedule("remote", after="host", every_nth=4)
     assert mean_h(to_remote.background) == pytest.approx(whole_h)
     assert mean_h(policy.rules[0].stages[1].cost) == pytest.approx(4 / 60)
 

@@ -73,7 +73,7 @@ def test_every_key_says_what_it_means() -> None:
         for name, section in json_schema()["$defs"].items()
         if any("description" not in key for key in section.get("properties", {}).values())
     }
-    of_policies = "Tier PlacementSection Groups Capture Rule Stage Elastic Tax"
+    of_policies = "Tier PlacementSection Groups SaveSchedule Rule Stage Elastic Tax"
     assert silent == set(of_policies.split())
 
 

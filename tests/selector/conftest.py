@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from cprsim.accuracy.curve import StalenessCurve
-from cprsim.accuracy.response import Response
+from cprsim.accuracy.curve import Response, StalenessCurve
 from cprsim.commands.select.answer import document_of_select
 from cprsim.commands.select.choice import Selection, write_selection
 from cprsim.commands.select.pricing import CandidateEvaluator, evaluator_of

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import cprsim
 from cprsim.commands.select.choice import Selection
-from cprsim.commands.select.option import strategy, typed
-from cprsim.commands.select.pricing import interval_with
+from cprsim.commands.select.pricing import interval_with, strategy, typed
 from cprsim.files.units import TIME
 from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import TRACKERS, Metric
@@ -83,11 +82,11 @@ def test_the_frames_hold_the_decision_and_every_candidate() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("", "accuracy: there is no limit; say what may be lost with one of --max-auc-loss"),
+        ("", "accuracy: there is no limit; say what may be lost with one of max_auc_loss"),
         ("--max-auc-loss 0.1 --target-pls 0.1", "there are 2 limits: keep one"),
         ("--max-auc-loss 0.1 --risk high", "`high` should be a valid number"),
         ("--max-auc-loss 0.01%%", "--max-auc-loss: '0.01%%' is no number"),
-        ("--max-auc-loss 100%", "--max-auc-loss: accuracy.max_auc_loss: `1.0` should be less"),
+        ("--max-auc-loss 100%", "--max-auc-loss: `1.0` should be less"),
         ("--max-loss recall=0.1", "its metrics: auc"),
         ("--max-loss recall", "--max-loss: '' is no number, such as ne=0.0005"),
     ],

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from cprsim.accuracy.curve import StalenessCurve
-from cprsim.accuracy.expected import Prediction
-from cprsim.commands.select.option import strategy as strategy_option
+from cprsim.accuracy.curve import Prediction, StalenessCurve
 from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated, interval_with
+from cprsim.commands.select.pricing import strategy as strategy_option
 from cprsim.commands.select.search import best_within, cheapest_of
 from cprsim.errors import ParameterError
 from cprsim.failures.injected import Injected
@@ -61,7 +60,9 @@ def test_the_limit_holds_at_the_upper_bound_of_the_curve(job: Job) -> None:
     found = choose(job.experiment(), curve_of(error, degrees, partial=slope), limit)
     best = found.at_best["partial"]
     assert by_hand <= best.n_saves <= by_hand + 1  # simulation noise adds to the bound
-    assert best.held <= limit.most < best.held * (best.n_saves + 1) / best.n_saves * 1.01
+    assert (
+        best.upper_bound <= limit.most < best.upper_bound * (best.n_saves + 1) / best.n_saves * 1.01
+    )
 
 
 def test_full_recovery_is_compared_at_its_own_best(job: Job) -> None:
@@ -126,16 +127,16 @@ def test_a_limit_is_shown_by_its_one_bound_and_each_other_strategy_with_its_reas
     made = choose(job.experiment(), curve, Limit(Metric.AUC, 0.05 * 0.01 * job.pls(0)))
     said = said_of(made)
     chosen, (formula, *_) = made.chosen, made.formula
-    assert not formula.keeps
-    assert f"{1e4 * formula.held:.2f} (over the limit)" in said
-    assert said.count("(over the limit)") == sum(not one.keeps for one in made.formula)
-    bound = f"{chosen.loss.mean:.3g}; at most {chosen.held:.3g} (95 % upper bound; limit"
+    assert not formula.within_limit
+    assert f"{1e4 * formula.upper_bound:.2f} (over the limit)" in said
+    assert said.count("(over the limit)") == sum(not one.within_limit for one in made.formula)
+    bound = f"{chosen.loss.mean:.3g}; at most {chosen.upper_bound:.3g} (95 % upper bound; limit"
     assert bound in said.replace("\n", " ")
     columns = next(line for line in said.splitlines() if "(recommended)" in line).split("  ")
     assert sum("±" in cell for cell in columns) == 2  # overheads: of the loss there is one bound
     why = said[said.index("Why not another? ") :].replace("\n", " ").split(". ")
     assert why[0].startswith("Why not another? partial: ")
-    assert why[1] == "cpr-ssu: not surely better than cpr-mfu, which is simpler"
+    assert why[1] == "cpr-ssu: hardly better than cpr-mfu, which is simpler"
     unknown = "the curve has no AUC loss for the way it saves"
     assert why[2].startswith(f"cpr-momentum, cpr-scar, cpr-round-robin: {unknown}")
 
@@ -235,7 +236,7 @@ def test_where_no_strategy_costs_less_it_is_full_recovery(job: Job) -> None:
     # so tight that partial recovery would save as often as full recovery does, and more
     found = choose(job.experiment(), curve_of(partial=0.01), auc(TIGHT / 8))
     best = found.at_best["partial"]
-    assert best.keeps
+    assert best.within_limit
     assert best.benefit.high < 0
     assert found.fell_back
     nothing = choose(job.experiment(), curve_of(), auc(0.0))
@@ -287,7 +288,7 @@ def test_the_papers_formula_is_a_candidate_in_both_forms(job: Job, n_together: i
     assert both.pop("cpr") == pytest.approx(published_h / n_together)
     # they are one where one server fails at a time
     assert both == ({"cpr-undivided": pytest.approx(published_h)} if n_together > 1 else {})
-    assert not any(one.keeps for one in found.formula)  # nor how well the slope is known
+    assert not any(one.within_limit for one in found.formula)  # nor how well the slope is known
 
 
 # ----------------------------------------------------------------------------- bad input

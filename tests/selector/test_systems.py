@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 
 import cprsim
-from cprsim.commands.select.option import RELOADING, options_of
+from cprsim.commands.select.pricing import RELOADING, options_of
 from cprsim.commands.select.search import most_taken
 from cprsim.job.losses import Metric
 from cprsim.job.policy import (
-    Capture,
     Medium,
     Outside,
     Policy,
     Reverts,
     Rule,
+    SaveSchedule,
     Stage,
     StageKind,
     Tier,
 )
 from cprsim.recovery.system import JobProfile, Option, System
-from cprsim.recovery.systems import SYSTEMS
+from cprsim.recovery.systems import all_systems
 from cprsim.results.limit import NO_LIMIT, PLS, Limit
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
@@ -86,7 +86,7 @@ def disguised(stale: bool = False) -> System:
             options.name,
             (Rule(Reverts.STRUCK if stale else Reverts.ALL, stages, sources=("store",)),),
             (Tier("store", Medium.REMOTE, Outside(), facts.role, load=facts.load),),
-            (Capture("store", every_h=every_h, stall=facts.save_stall),),
+            (SaveSchedule("store", every_h=every_h, stall=facts.save_stall),),
         )
 
     return System("disguised", "a disguise", "made up", OPTIONS, plan, interval="every")
@@ -97,7 +97,7 @@ def known(monkeypatch):
     """Make a system known for the time of a test."""
 
     def register(system: System) -> None:
-        monkeypatch.setitem(SYSTEMS, system.name, system)
+        monkeypatch.setitem(all_systems(), system.name, system)
 
     return register
 
@@ -129,7 +129,7 @@ def test_partial_recovery_in_disguise_saves_as_seldom_as_the_limit_allows(known,
         found = choose(made, curve, limit, options_of(made, ["partial"]))
         one, partial = found.at_best["disguised"], found.at_best["partial"]
         assert one.n_saves == partial.n_saves > 0
-        assert one.held == pytest.approx(partial.held)
+        assert one.upper_bound == pytest.approx(partial.upper_bound)
         assert found.limited
 
 

@@ -50,7 +50,7 @@ def imported_anew(name: str, *others: str) -> Any:
 @pytest.mark.long
 def test_the_first_run_on_a_machine_says_that_it_compiles(tmp_path: Path) -> None:
     def ran(n: int) -> str:
-        command = [sys.executable, "-m", "cprsim", "run", str(SCENARIOS / "quickstart.yaml")]
+        command = [sys.executable, "-m", "cprsim", "-v", "run", str(SCENARIOS / "quickstart.yaml")]
         done = subprocess.run(
             [*command, "--replications", "100", "--out", str(tmp_path / str(n))],
             capture_output=True, text=True, check=True,

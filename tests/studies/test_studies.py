@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cprsim.accuracy.response import Response
+from cprsim.accuracy.curve import Response
 from cprsim.commands.reproduce import accuracy, failure_analysis, fleet, shadowsync
 from cprsim.commands.reproduce.estimates import StudyEstimate
 from cprsim.commands.reproduce.study import STUDIES, Summary, Work

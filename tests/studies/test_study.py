@@ -94,6 +94,8 @@ def test_a_finished_result_is_found_again_byte_by_byte(
     assert first.question == "Of 2?"
     assert first.notes == ("A note.", "2 parts.")
     assert first.charts == (CHART,)
+    page = cprsim.read(first.path).report(tmp_path / "page.md").read_text("utf-8").splitlines()
+    assert {"| lost | a | 1.00 | – |", "| all parts | a | 1.00 | 1.50 to 2.50 |"} <= {*page}
     for _ in range(2):
         record(first, tmp_path / "kept")
     assert encode(read_reproduced(tmp_path / "kept" / "sums")) == encode(first)

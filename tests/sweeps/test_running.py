@@ -15,9 +15,15 @@ import cprsim
 from cprsim.commands.sweep.folder import load_sweep
 from cprsim.errors import ParameterError
 from cprsim.results.folder import exclusive_lock
-from cprsim.results.metrics import METRICS, differences, summarise
+from cprsim.results.metrics import (
+    ALWAYS_NAMED,
+    BEYOND,
+    METRICS,
+    differences,
+    replication_rows,
+    summarise,
+)
 from cprsim.results.pipeline import simulate
-from cprsim.results.rows import ALWAYS_NAMED, BEYOND, replication_rows
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.reading import load_scenario
 from tests.making import call
@@ -32,7 +38,7 @@ def sweep(scenario: Path, *options: object) -> dict[str, object]:
     return json.loads(done.stdout)
 
 
-PARTS = ["regroup", "degraded"]
+PARTS = ["regroup_fraction", "degraded_fraction"]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +63,7 @@ def test_a_point_is_what_a_run_of_the_same_scenario_gives(
     mine = table[there].set_index(["strategy", "quantity"])
     experiment = assemble(load_scenario(scenario, [*changes, *point]))
     outcome = simulate(experiment)
-    single = summarise(outcome).set_index(["strategy", "quantity"])
+    single = summarise(outcome).to_frame().set_index(["strategy", "quantity"])
     single = single[single.index.isin(mine.index)]
     assert list(mine.index) == list(single.index)
     without_curve = set() if "curve" in str(changes) else {*ALWAYS_NAMED.values(), BEYOND}
@@ -65,7 +71,7 @@ def test_a_point_is_what_a_run_of_the_same_scenario_gives(
     assert set(further) <= set(mine.index.levels[1])
     np.testing.assert_allclose(mine[NUMBERS], single[NUMBERS], rtol=1e-9, atol=1e-12)
     rows, n_nodes = replication_rows(outcome), experiment.cluster.n_nodes
-    paired = differences(rows, n_nodes, "full").set_index(["strategy", "quantity"])
+    paired = differences(rows, n_nodes, "full").to_frame().set_index(["strategy", "quantity"])
     paired = paired[paired.index.isin(mine.index)]
     columns = ["difference", "difference_low", "difference_high"]
     np.testing.assert_allclose(

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import cprsim
-from cprsim.commands.select.option import PricedEntry
-from cprsim.commands.select.pricing import evaluator_of
+from cprsim.commands.select.pricing import PricedEntry, evaluator_of
 from cprsim.commands.systems.candidates import FOUND, at_their_best, candidates_of
 from cprsim.pages.answer import Answer
 from cprsim.recovery.systems import SYSTEMS
@@ -103,7 +102,7 @@ def waits(n_spares: int, away: float = 1.0) -> float:
     return 1.0 / none_waits - 1.0
 
 
-def test_the_second_line_names_the_spares_that_change_the_winner() -> None:
+def test_the_second_line_names_the_spares_that_change_the_winner_and_counts_their_nodes() -> None:
     text = scenario(CLUSTER="spares: 1, repair: 12 h") + "prices: {node_hour: 10, currency: USD}\n"
     found = cprsim.systems(text, only=["gemini", "elastic-restart", "full"], replications=200)
     assert found.values["best"] == "elastic-restart"
@@ -113,14 +112,16 @@ def test_the_second_line_names_the_spares_that_change_the_winner() -> None:
     assert "waiting, %" in [column.heading for column in found.document.table.columns]
     line = found.document.answer[1]
     n = int(line.split("with ")[1].split()[0])
-    assert line.startswith(f"Waits for spares decide: with {n} ({n - 1} more nodes")
-    assert "gemini is the cheapest" in line
+    assert line.startswith(f"Waits for spares are much of the cost: with {n} ({n - 1} more nodes")
+    assert "gemini costs least" in line
+    assert "these nodes cost more than that saves" in line
     # of waits and spares together these cost least; a month of each spare is 7,305 USD
     assert waits(n) + n / 64 <= min(waits(m) + m / 64 for m in range(1, 9)) + 0.005
     assert f"{(n - 1) * 7305:,.2f} USD" in line
     more = [f"cluster.spares={n}"]
     with_more = cprsim.systems(text, more, only=["gemini", "full"], replications=200)
     shown = float(line.rsplit(": ", 1)[1].split(" ±")[0]) / 100
+    assert shown + (n - 1) / 64 > overheads(found)["elastic-restart"]
     assert overheads(with_more)["gemini"] == pytest.approx(shown, rel=0.1)
 
 

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim backtest attempts.csv --recovery none --saves-every '30 min'")
 def backtest(
     *logs: Logs,
-    recovery: Annotated[str | Sequence[str], CliOption("--recovery", "ENTRY", many=True)],
+    recovery: Annotated[
+        str | Sequence[str], CliOption("--recovery", "ENTRY", many=True, complete="system")
+    ],
     nodes: StateNodes = 8,
     overrides: Overrides = (),
     draws: Annotated[int, Ge(2), Le(400)] = 200,

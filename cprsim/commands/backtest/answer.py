@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.commands.backtest.replaying import Advice, Backtest, Replayed, bills, money_draws
+from cprsim.commands.backtest.replaying import Advice, Backtest, Replayed, bills
 from cprsim.commands.ledger.answer import cells
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.logs.jobs.facts import crash_loops
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
-from cprsim.pages.money import bills_frame, cheapest, money_table, unit_of
+from cprsim.pages.money import bills_frame, cheapest, money_table
 from cprsim.results.metrics import records_of
 from cprsim.results.money import Bills, cheapest_of
 from cprsim.results.words import count, hours, percent, portion, significant, with_ends
@@ -33,7 +33,6 @@ def answer_of_backtest(
     `notes` name the skipped parts of the logs.
     """
     costs = bills(jobs)
-    money, in_money = _in_money(jobs, costs, advised) if costs else ([], {})
     frames = {
         "systems": pd.DataFrame([_system(job, system) for job in jobs for system in job.systems]),
         "jobs": pd.DataFrame(map(_job, jobs)),
@@ -47,7 +46,7 @@ def answer_of_backtest(
         "reversed_by": advised.reversed_by,
         "left_out": list(left_out),
         "notes": list(notes),
-        **in_money,
+        **({"cheapest": cheapest_of(costs)} if costs else {}),
         "energy_kwh_per_month": {name: bill.energy_kwh for name, bill in costs.items()},
         "carbon_kg_per_month": {name: bill.carbon_kg for name, bill in costs.items()},
     }
@@ -58,29 +57,15 @@ def answer_of_backtest(
         if float(job.systems[0].overhead_h.mean()) > MUCH_MORE * job.facts.observed_h.mean
     ]
     loops = crash_loops([job.facts.ledger for job in jobs])
-    remarks = [*(f"Left out: {why}." for why in left_out), *notes, *loops, *limited]
+    money = [cheapest(costs, advised.system)] if costs else []
+    remarks = [*money, *(f"Left out: {why}." for why in left_out), *notes, *loops, *limited]
     return Answer(
         "backtest",
         count(len(jobs), "job"),
-        lambda: _document(jobs, advised, frames, [*money, *remarks], costs),
+        lambda: _document(jobs, advised, frames, remarks, costs),
         frames,
         values,
     )
-
-
-def _in_money(
-    jobs: Sequence[Backtest], costs: Bills, advised: Advice
-) -> tuple[list[str], dict[str, Any]]:
-    """The cheapest in all, the draws in which each system is so, and its saving; as values too."""
-    (saved, cheapest_in), best = money_draws(jobs, costs), cheapest_of(costs)
-    n_draws, saved = sum(cheapest_in.values()), saved.times(0.01)
-    by_system = ", ".join(f"{name} {n}" for name, n in cheapest_in.items())
-    text = f"Cheapest, of {n_draws} joint draws of values missing from the logs: {by_system}"
-    if isfinite(saved.mean) and best != AS_IT_RAN:
-        money = with_ends(*saved.triple, unit_of(costs))
-        text += f"; compared with {AS_IT_RAN} {best} saves {money}"
-    values = {"cheapest": best, "cheapest_in_draws": cheapest_in, "n_draws": n_draws}
-    return [cheapest(costs, advised.system), f"{text}."], values | saved.columns("saved_cost")
 
 
 def _system(job: Backtest, replayed: Replayed) -> dict[str, Any]:
@@ -95,8 +80,8 @@ def _system(job: Backtest, replayed: Replayed) -> dict[str, Any]:
         "finished": replayed.finished,
         **overhead.columns("overhead_h"),
         **saved.columns("saved_h"),
-        "pls": float(replayed.pls.mean()),
-        "auc_loss": float(replayed.auc_loss.mean()),
+        "pls": replayed.pls,
+        "auc_loss": nan if replayed.use.auc_loss is None else replayed.use.auc_loss,
         **{
             f"{part}_h": part_h if replayed.finished else nan
             for part, part_h in replayed.use.overhead.items()

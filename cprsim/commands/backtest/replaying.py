@@ -5,32 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, nan
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 
-from cprsim.errors import ParameterError, ScenarioError
+from cprsim.errors import ParameterError, ScenarioError, counted
 from cprsim.failures.sources import stream
 from cprsim.job.policy import Policy
 from cprsim.job.records import PARTS, Estimate, Floats
 from cprsim.logs.fit.cost_fit import COST_KINDS
 from cprsim.logs.jobs.facts import LoggedJob, facts_of
 from cprsim.logs.jobs.ledger import JobLedger
+from cprsim.results.metrics import accuracy_columns
 from cprsim.results.money import (
     AUC_LOSS,
     Billed,
     Bills,
     JobPrices,
     JobUse,
-    at_overhead,
-    cheapest_of,
-    comparable,
     prices_of,
     summed,
 )  # fmt: skip
 from cprsim.results.pipeline import Outcome, StrategyOutcome, simulate
-from cprsim.results.rows import accuracy_columns
 from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.logged import (
     AS_IT_RAN,
@@ -42,50 +39,23 @@ from cprsim.scenario.logged import (
 from cprsim.scenario.yaml_text import Plain, read_yaml
 
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
-MANY_H = 1e6  # of overhead, by which it is seen what an hour costs
 MOST_TRIED = 5  # jobs by which it is seen what would change the advice
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One job under one system: (n_draws,) each."""
+    """One job under one system, on average over the draws but for its overhead."""
 
     policy: Policy
-    use: JobUse  # on average
-    prices: JobPrices | None  # None: nothing has a price
-    overhead_h: Floats
-    pls: Floats
-    auc_loss: Floats  # by the staleness curve of the scenario; NaN where it says nothing
+    use: JobUse
+    bill: Billed | None  # None where it never ends, or nothing has a price
+    overhead_h: Floats  # (n_draws,)
+    pls: float
     finished: bool
 
     @property
     def system(self) -> str:
         return self.policy.name
-
-    @property
-    def bill(self) -> Billed | None:
-        """On average; None where it never ends."""
-        if self.prices is None or not self.finished:
-            return None
-        return self.prices.billed(self.policy, self.use)
-
-    def cents(self) -> Floats:
-        """Cost of the job in each draw: its mean bill, with the draw's hours and AUC loss.
-
-        The bytes written to the storage stay at their mean.
-        """
-        prices, use = self.prices, self.use
-        assert prices is not None, "only what has a bill"
-        mean, few, many = (
-            prices.billed(self.policy, job_use).job.total_cents
-            for job_use in (use, at_overhead(use, 0.0), at_overhead(use, MANY_H / use.useful_h))
-        )
-        more_h = self.overhead_h - float(self.overhead_h.mean())
-        cents = mean + (many - few) / MANY_H * more_h
-        if use.auc_loss is not None and prices.prices.auc_loss is not None:
-            price = 100.0 * 1e4 * float(prices.prices.auc_loss)
-            cents = cents + price * (self.auc_loss - use.auc_loss)
-        return np.asarray(cents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +98,11 @@ def entries_of(recovery: Sequence[str]) -> list[Plain]:
             try:
                 entries.append(read_yaml(text, "--recovery")[0])
             except ScenarioError as error:
-                raise ParameterError(f"--recovery: {error.problems[0].message}") from None
+                raise ParameterError(error.problems[0].message, "--recovery") from None
         else:
             entries += [name.strip() for name in text.split(",") if name.strip()]
     if not entries:
-        raise ParameterError("--recovery: name at least one system, such as full")
+        raise ParameterError("name at least one system, such as full", option="--recovery")
     return entries
 
 
@@ -145,7 +115,7 @@ def backtests(
     Raises ParameterError where none is left.
     """
     replayed, left_out, entries = [], [], entries_of(recovery)
-    for number, job in enumerate(jobs):
+    for number, job in enumerate(counted("replaying jobs", jobs)):
         try:
             facts = facts_of(job)
         except ParameterError as error:
@@ -184,20 +154,16 @@ def _simulated(experiment: Experiment) -> tuple[Replayed, ...]:
 def _replayed_under(
     strategy: StrategyOutcome, outcome: Outcome, prices: JobPrices | None
 ) -> Replayed:
-    costs, losses = strategy.costs, strategy.losses
-    stale_h = losses.since_save_h * losses.share
-    auc_loss = np.broadcast_to(accuracy_columns(strategy, outcome)[AUC_LOSS], costs.n_replications)
+    policy, costs, losses = strategy.policy, strategy.costs, strategy.losses
     parts_h = {name: float(costs.hours_of(name).mean()) for name in PARTS}
-    mean_auc_loss = float(auc_loss.mean()) if isfinite(auc_loss.mean()) else None
-    return Replayed(
-        strategy.policy,
-        JobUse(outcome.useful_h, parts_h, float(costs.n_saves.mean()), mean_auc_loss),
-        prices,
-        np.where(costs.finished, costs.wall_h - costs.useful_h, inf),
-        np.bincount(losses.replication, stale_h, costs.n_replications) / outcome.useful_h,
-        auc_loss,
-        bool(costs.finished.all()),
-    )
+    auc_loss = float(np.asarray(accuracy_columns(strategy, outcome)[AUC_LOSS], np.float64).mean())
+    known_loss = auc_loss if isfinite(auc_loss) else None
+    use = JobUse(outcome.useful_h, parts_h, float(costs.n_saves.mean()), known_loss)
+    finished = bool(costs.finished.all())
+    bill = prices.billed(policy, use) if prices is not None and finished else None
+    overhead_h = np.where(costs.finished, costs.wall_h - costs.useful_h, inf)
+    stale_h = float((losses.since_save_h * losses.share).sum()) / costs.n_replications
+    return Replayed(policy, use, bill, overhead_h, stale_h / outcome.useful_h, finished)
 
 
 def bills(jobs: Sequence[Backtest]) -> Bills:
@@ -208,26 +174,6 @@ def bills(jobs: Sequence[Backtest]) -> Bills:
         for place, system in enumerate(jobs[0].systems)
     }
     return {name: summed(of, useful_h) for name, of in by_system.items() if len(of) == len(jobs)}
-
-
-def money_draws(jobs: Sequence[Backtest], costs: Bills) -> tuple[Estimate, dict[str, int]]:
-    """Whether joint draws of values missing from the logs leave the cheapest system in place.
-
-    Returns what it saves compared with the system that ran [cents], NaN if that has no bill, and in
-    how many draws each system is the cheapest.
-    """
-    cents = {
-        replayed.system: np.sum([job.systems[place].cents() for job in jobs], axis=0)
-        for place, replayed in enumerate(jobs[0].systems)
-        if replayed.system in costs
-    }
-    names = list(comparable(costs))
-    first = np.argmin([cents[name] for name in names], axis=0)
-    counted = Counter(names[place] for place in first.tolist())
-    saved = Estimate(nan)
-    if AS_IT_RAN in cents:
-        saved = Estimate.of_draws(cents[AS_IT_RAN] - cents[cheapest_of(costs)])
-    return saved, dict(counted.most_common())
 
 
 def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim calibrate events.jsonl --save mine.yaml")
 def calibrate(
     *logs: Logs,
     nodes: StateNodes = 8,
@@ -84,7 +84,7 @@ def calibrate(
     except ParameterError as error:
         predicted, why_not = None, str(error)
     if save is not None:
-        write_new(Path(save), calibration.text)
+        write_new(Path(save), str(calibration.scenario))
     notes = [*map(str, events.notes), *calibration.notes]
     files = [] if save is None else [Path(save)]
     return answer_of_calibrate(calibration, predicted, why_not, notes, files)

@@ -26,7 +26,7 @@ def answer_of_calibrate(
     files: Sequence[Path],
 ) -> Answer:
     """The scenario of some logs, and the later half predicted from the earlier one, or why not."""
-    halves, prediction = [], {}
+    halves, prediction, text = [], {}, str(calibration.scenario)
     if half is not None:
         expected = half.hours_after / half.mtbf_h
         halves = [  # the interval of what is predicted is of 90 %
@@ -38,8 +38,6 @@ def answer_of_calibrate(
             "n_failures_before": half.n_failures,
             "mtbf_h": half.mtbf_h,
             "hours_after": half.hours_after,
-            "mean_within": half.mean_within,
-            "n_failures_for_a_point": half.n_for_a_point,
             "is_inside": half.is_inside,
         }
     not_compared = [f"The scenario is not compared with the logs: {why_not}."]
@@ -49,8 +47,8 @@ def answer_of_calibrate(
         answer=not_compared if half is None else _verdict(half),
         table=Table("Numbers of the scenario", word_columns("number", "value", "where from"),
                     calibration.origins),
-        remarks=[*([] if half is None else [_open(half)]), *notes],
-        sections=[Section("The scenario", [ListingBlock("For cprsim run", calibration.text)])],
+        remarks=notes,
+        sections=[Section("The scenario", [ListingBlock("For cprsim run", text)])],
     )  # fmt: skip
     return Answer(
         "calibrate",
@@ -61,7 +59,7 @@ def answer_of_calibrate(
             "prediction": pd.DataFrame(halves),
         },
         values={
-            "text": calibration.text,
+            "text": text,
             "no_prediction": why_not or None,
             "notes": list(notes),
             **prediction,
@@ -84,18 +82,10 @@ def _verdict(half: HalfPrediction) -> list[str]:
             f"{percent(early)} of the hours before and {percent(late)} after; "
             f"failures a day: {significant(each[0])} before, {significant(each[1])} after"
         )
+    rough = f" (a rough prediction: the earlier half has under {FEW_TO_PREDICT})"
     return [
         f"The earlier half of the hours predicts an ETTR of {predicted} ({low} to {high}, 90 %) "
         f"for the later half; {observed} was observed, {where}.",
         f"{significant(half.hours_after / half.mtbf_h)} failures were expected, "
-        f"{half.n_after} came.",
+        f"{half.n_after} came{rough if half.n_failures < FEW_TO_PREDICT else ''}.",
     ]
-
-
-def _open(half: HalfPrediction) -> str:
-    few = f": fewer than {FEW_TO_PREDICT} are a rough prediction"
-    return (
-        f"{half.n_failures} failures of the earlier half leave the predicted mean open by "
-        f"{100 * half.mean_within:.2g} points in 9 of 10 cases; one point takes about "
-        f"{half.n_for_a_point:,} failures{few if half.n_failures < FEW_TO_PREDICT else ''}."
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf, isfinite, isnan, nan, sqrt
+from math import inf, isfinite, isnan, nan
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,14 @@ from cprsim.logs.fit.fragments import Fragment
 from cprsim.logs.fit.goodness import Ranking, rank
 from cprsim.logs.fit.lifetimes import Lifetimes, lifetimes_of
 from cprsim.logs.fit.likelihood import Fit
-from cprsim.logs.jobs.facts import COSTS, crash_loops, distinct_instants, failures_in, interval_h
+from cprsim.logs.jobs.facts import (
+    APART_H,
+    COSTS,
+    crash_loops,
+    distinct_instants,
+    failures_in,
+    interval_h,
+)
 from cprsim.logs.jobs.ledger import JobLedger, total_hours
 from cprsim.results.pipeline import simulate
 from cprsim.scenario.logged import EachItsOwn, experiment_of
@@ -30,9 +37,7 @@ RESOLUTION_H = 1e-6 / 3600
 N_FUTURES = 400  # each with an MTBF that the failures so far leave open
 LEAST_SPREAD = 0.05  # of gaps: their variance over the square of their mean
 LEVELS_OF_90_PERCENT = (0.05, 0.95)  # of what the observed value should lie in 9 times of 10
-Z_90 = 1.645  # standard errors from the middle of such a normal interval to its end
 ENOUGH_WORK = 1.5  # times the hours to come: more useful work than any future can do
-ONE_POINT = 0.01  # of ETTR
 FEW_TO_PREDICT = 100  # failures, below which the prediction is called rough
 
 
@@ -40,7 +45,7 @@ FEW_TO_PREDICT = 100  # failures, below which the prediction is called rough
 class Calibration:
     """A scenario, and where its numbers come from."""
 
-    text: str
+    scenario: Fragment
     origins: tuple[tuple[str, str, str], ...]  # what, its value, where from
     costs: tuple[CostFit, ...]
     gaps: Ranking
@@ -56,7 +61,6 @@ class HalfPrediction:
     n_after: int
     mtbf_h: float
     predicted: Estimate  # ETTR: mean, and a 90 % predictive interval
-    mean_within: float  # in 9 of 10 cases: so far the MTBF leaves the predicted mean open
     observed: Estimate  # ETTR of the later half; interval of values missing from the logs
     hours_before: float
     hours_after: float
@@ -66,11 +70,6 @@ class HalfPrediction:
     def is_inside(self) -> bool:
         """Whether the observed ETTR lies in the predictive interval."""
         return self.predicted.low <= self.observed.mean <= self.predicted.high
-
-    @property
-    def n_for_a_point(self) -> int:
-        """Failures needed to know the mean to one point in 9 of 10 cases, all else equal."""
-        return ceil(self.n_failures * (self.mean_within / ONE_POINT) ** 2)
 
 
 def calibrate(
@@ -96,7 +95,7 @@ def calibrate(
         *(note for cost in costs for note in cost.notes),
     ]  # fmt: skip
     return Calibration(
-        str(scenario), _origins(jobs, ranking, costs, every_h), costs, ranking, tuple(notes)
+        scenario, _origins(jobs, ranking, costs, every_h), costs, ranking, tuple(notes)
     )
 
 
@@ -112,34 +111,22 @@ def _gaps(jobs: Sequence[JobLedger]) -> Lifetimes:
 
 
 def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[CostFit, ...]:
-    took_h: dict[str, list[Floats]] = {"save": [job.save_stalls_h for job in jobs]}
-    for job in jobs:
-        for kind, stages in (
-            ("load", ("load",)), ("detect", ("detect",)), ("reschedule", ("wait", "reschedule")),
-            ("warmup", ("warm-up",)),
-        ):  # fmt: skip
-            stages_h = [job.took_h[name] for name in stages if name in job.took_h]
-            if stages_h:
-                took_h.setdefault(kind, []).append(np.sum(stages_h, axis=0))
-    if any((hours == 0.0).any() for hours in took_h.get("warmup", [])):  # no family has such
-        of_all_h = np.concatenate(took_h["warmup"])
-        took_h["warmup"] = [np.full(len(of_all_h), of_all_h.mean())]
-    booked = [
-        {kind: whole_h for kind in one.took_h if (whole_h := one.whole_h(kind)) is not None}
-        for job in jobs
-        for one in failures_in(job)
-    ]
+    """Costs of saves and failures that the logs tell in full; of a kind that none does, of all."""
     n_saves = max(sum(job.n_saves for job in jobs), 1)
-    booked.append({"save": np.array([sum(job.parts["save"].mean for job in jobs) / n_saves])})
-    for kind in ("save", *COSTS):  # where nothing is told in full, what the ledger booked
-        if not any((hours > 0).any() for hours in took_h.get(kind, [])):
-            took_h[kind] = [np.array([one[kind].mean() for one in booked if kind in one])]
-    timed = [
-        (kind, hours)
-        for kind, pieces in took_h.items()
-        for hours in np.concatenate(pieces).tolist()
-        if 0 < hours < inf
-    ]
+    costs_h = {"save": [hours for job in jobs for hours in job.save_stalls_h.tolist()]}
+    if not any(costs_h["save"]):
+        costs_h["save"] = [sum(job.parts["save"].mean for job in jobs) / n_saves]
+    failures = [  # whose recovery the end of the log did not cut off
+        one for job in jobs for one in failures_in(job)
+        if (one.at_h + sum(one.took_h.values())).mean() < job.wall_h - APART_H
+    ]  # fmt: skip
+    for kind in COSTS:
+        whole_h = [hours for one in failures if (hours := one.whole_h(kind)) is not None]
+        told_h = [float(hours[0]) for hours in whole_h if np.ptp(hours) == 0.0]
+        costs_h[kind] = told_h if any(told_h) else [float(hours.mean()) for hours in whole_h]
+    if 0.0 in costs_h["warmup"]:  # no family has such
+        costs_h["warmup"] = [float(np.mean(costs_h["warmup"]))] * len(costs_h["warmup"])
+    timed = [(kind, one) for kind, hours in costs_h.items() for one in hours if 0 < one < inf]
     if not any(kind == "save" for kind, _ in timed):
         raise ParameterError(
             "the logs time no save, which a scenario needs: event logs do (docs/events.md), tables "
@@ -159,18 +146,14 @@ def _every_h(jobs: Sequence[JobLedger]) -> float:
 
 
 def _scenario(
-    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], every_h: float,
-    n_nodes: int, *, useful_h: float | None = None, horizon_h: float | None = None,
-) -> Fragment:  # fmt: skip
+    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], every_h: float, n_nodes: int
+) -> Fragment:
     steps = [job.step_s for job in jobs if isfinite(job.step_s)]
-    if useful_h is None:
-        useful_h = float(np.median([job.useful_h.mean for job in jobs]))
     fitted = costs_fragment(costs, "the logs")
     sections = {
         "name": "calibrated",
         "job": {
-            "useful": f"{useful_h!r} h",
-            **({} if horizon_h is None else {"horizon": f"{horizon_h!r} h"}),
+            "useful": f"{float(np.median([job.useful_h.mean for job in jobs]))!r} h",
             **({"step": f"{float(np.median(steps))!r} s"} if steps else {}),
         },
         "cluster": {"workers": n_nodes},
@@ -225,26 +208,20 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     n = gaps.n_observed
     if n < FEWEST_FAILURES:
         raise ParameterError(f"the earlier half has {n} failures: too few to predict from")
-    costs, every_h = _costs(early, 0, seed), _every_h(early)
-    fit = rank(gaps, n_bootstrap=0, seed=seed, families=FAMILIES).best
+    calibration = calibrate(early, n_nodes=n_nodes, seed=seed)
     after_h = sum(job.wall_h for job in jobs) - sum(cut_h)
-    scenario = _scenario(
-        early, fit, costs, every_h, n_nodes, useful_h=ENOUGH_WORK * after_h, horizon_h=after_h
-    )
-    save_h = next((cost.mean.mean for cost in costs if cost.name == "save"), 0.0)
     gaps_h = gaps.duration_h[gaps.observed]
     n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
-    ettr, longer = _futures(scenario, save_h, n_even, seed)
+    ettr = _futures(calibration, after_h, n_even, seed)
     low, high = np.quantile(ettr, LEVELS_OF_90_PERCENT)
-    slope = float(np.polyfit(np.log(longer), ettr, 1)[0])
     n_after, useful_h = 0, 0.0
     for job, at_h in zip(jobs, cut_h, strict=True):
         n_after += sum(bool(failure.at_h.mean() >= at_h) for failure in failures_in(job))
         useful_h += sum(max(0.0, b - max(a, at_h)) for a, b in job.useful_at_h)
     share, open_ = useful_h / after_h, total_hours(jobs)["useful"].half_width / after_h
     return HalfPrediction(
-        cut_ns, n, n_after, fit.mean.mean,
-        Estimate(float(ettr.mean()), float(low), float(high)), abs(slope) * Z_90 / sqrt(n_even),
+        cut_ns, n, n_after, calibration.gaps.best.mean.mean,
+        Estimate(float(ettr.mean()), float(low), float(high)),
         Estimate(share, share - open_, share + open_), sum(cut_h), after_h, _moved(jobs, cut_h),
     )  # fmt: skip
 
@@ -283,36 +260,30 @@ def _cut_ns(jobs: Sequence[JobLedger]) -> int:
 
 
 def _cut(job: JobLedger, until_h: float) -> JobLedger:
-    """A job as it was known at an instant: costs of the incidents until then."""
-    n_before = sum(incident.at_h < until_h for incident in job.incidents)
-    share = n_before / max(len(job.incidents), 1)
+    """A job as it was known at an instant: the incidents and saves until then."""
     n_saves = round(until_h / job.wall_h * len(job.save_stalls_h))
-    return replace(
-        job,
-        wall_h=until_h,
-        took_h={name: hours[: round(share * len(hours))] for name, hours in job.took_h.items()},
-        save_stalls_h=job.save_stalls_h[:n_saves],
-    )
+    incidents = tuple(incident for incident in job.incidents if incident.at_h < until_h)
+    stalls_h = job.save_stalls_h[:n_saves]
+    return replace(job, wall_h=until_h, incidents=incidents, save_stalls_h=stalls_h)
 
 
-def _futures(scenario: Fragment, save_h: float, n_even: float, seed: int) -> tuple[Floats, Floats]:
-    """ETTR of many futures, and how many times longer the MTBF of each is: (`N_FUTURES`,) each.
+def _futures(calibration: Calibration, hours: float, n_even: float, seed: int) -> Floats:
+    """ETTR of many futures of so many hours, (`N_FUTURES`,).
 
     `n_even` failures of a Poisson process would leave as much open. Of the saves the mean counts.
     """
-    sets = (f"costs.save={save_h!r} h", f"simulation.seed={seed}")
-    experiment = experiment_of(scenario.sections, sets)
-    source, horizon_h = experiment.failures, experiment.scenario.job.horizon_h
+    (save_h,) = (cost.mean.mean for cost in calibration.costs if cost.name == "save")
+    useful, horizon = f"job.useful={ENOUGH_WORK * hours!r} h", f"job.horizon={hours!r} h"
+    sets = (useful, horizon, f"costs.save={save_h!r} h", f"simulation.seed={seed}")
+    experiment = experiment_of(calibration.scenario.sections, sets)
+    source = experiment.failures
     assert isinstance(source, JobClock)
-    assert horizon_h is not None
     rng = stream(seed, 0, "calibrate/futures")
     longer = n_even / rng.gamma(n_even, size=N_FUTURES)
-    futures = tuple(
-        _renewals_h(source.lifetime, factor, horizon_h, rng) for factor in longer.tolist()
-    )
+    futures = tuple(_renewals_h(source.lifetime, factor, hours, rng) for factor in longer.tolist())
     experiment = replace(experiment, failures=EachItsOwn(source, futures))
     costs = simulate(experiment.simulated(replications=N_FUTURES)).strategies[0].costs
-    return np.asarray(costs.useful_h / costs.wall_h), longer
+    return np.asarray(costs.useful_h / costs.wall_h)
 
 
 def _renewals_h(

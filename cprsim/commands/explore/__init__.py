@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim explore quickstart --set failures.mtbf='20 h'")
 def explore(
     scenario: ScenarioLike,
     overrides: Overrides = (),

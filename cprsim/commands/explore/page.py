@@ -22,7 +22,6 @@ from cprsim.pages.document import Table, row_columns
 from cprsim.pages.html import rendered
 from cprsim.pages.money import WORK, money_section, unit_of
 from cprsim.results.metrics import FINISHED, OVERHEAD
-from cprsim.results.money import bills_in
 from cprsim.results.run import Result
 from cprsim.results.words import significant, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
@@ -85,8 +84,8 @@ class Explored:
     def shown(self, sets: Sequence[str], *, is_coarse: bool, pixels: int) -> dict[str, Any]:
         """The answer as the page shows it. Raises CprsimError."""
         answer = self.answer(sets, is_coarse=is_coarse)  # its files are there as long as it is
-        now: Result = answer.holds.made
-        today: Result | None = self.answer_today.holds.made if sets else None
+        now: Result = answer.stored.made
+        today: Result | None = self.answer_today.stored.made if sets else None
         width_in = min(max(pixels / 96, 4.0), 11.0)  # of the figure, by the pixels of CSS
         document, tables = main_of_run(now), money_section(now)
         if today is not None:
@@ -97,7 +96,7 @@ class Explored:
         more = {"document": document, "compared": pair, "tables": tables, "command": command}
         html = rendered("explored.html", picture=picture, **more)
         summary = _summary(now) + (f"; today {_summary(today)}" if today else "")
-        n_each = [of[FINISHED].n for of in now.spreads().values()]
+        n_each = [of[FINISHED].n for of in now.summary.values()]
         return {"html": html, "summary": summary, "replications": max(n_each)}
 
 
@@ -108,7 +107,7 @@ def _summary(result: Result) -> str:
 
 
 def _overhead(result: Result, name: str) -> str:
-    of = result.spreads().get(name, {}).get(OVERHEAD, Estimate(nan))
+    of = result.summary.get(name, {}).get(OVERHEAD, Estimate(nan))
     return f"{with_interval(100 * of.mean, 100 * of.half_width)} %"
 
 
@@ -119,7 +118,7 @@ def compared(now: Result, today: Result) -> Table:
     rows = [
         [name, *(_overhead(of, name) for of in (now, today)),
          *(of.get(name, NO_NUMBER) for of in (costs, before))]
-        for name in now.spreads()
+        for name in now.summary
     ]  # fmt: skip
     caption = f"Now, and today: the scenario as in its file. A month is {WORK}, in {unit}"
     return Table(caption, columns, rows)
@@ -127,8 +126,8 @@ def compared(now: Result, today: Result) -> Table:
 
 def _months(result: Result) -> tuple[dict[str, str], str]:
     """Cost of a month by strategy, and its unit: node-hours where nothing has a price."""
-    if bills := bills_in(result):
+    if bills := result.bills:
         return {name: shown(of.month.total_cents, "") for name, of in bills.items()}, unit_of(bills)
-    hours = {name: of["overhead_node_h"].mean for name, of in result.spreads().items()}
+    hours = {name: of["overhead_node_h"].mean for name, of in result.summary.items()}
     jobs = HOURS_PER_MONTH / result.useful_h
     return {name: significant(jobs * of) for name, of in hours.items()}, "node-hours of overhead"

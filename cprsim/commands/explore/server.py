@@ -34,8 +34,8 @@ def serve(explored: Explored, sets: Sequence[str], port: int) -> Answer:
     try:
         sockets = bind_sockets(port, HOST)
     except OSError as error:
-        message = f"--port: {port} can't be had ({error.strerror}); 0 takes a free one"
-        raise ParameterError(message) from None
+        message = f"{port} can't be had ({error.strerror}); 0 takes a free one"
+        raise ParameterError(message, option="--port") from None
     return asyncio.run(_served(explored, sets, sockets))
 
 

@@ -31,7 +31,7 @@ COSTS_FORMAT = "costs"  # of --format
 N_BOOTSTRAP = 199  # samples by default
 
 
-@command
+@command("cprsim fit failures.csv --period 2026-01-01..2026-01-21")
 @with_fields_of(
     LogSpec,
     format=f"{', '.join(names())}; costs: saves and loads. Default: guessed, and shown.",
@@ -100,7 +100,7 @@ def fit(
         require_new(Path(save))
     spec = LogSpec(**log_options)
     if causes and spec.cause is not None:
-        raise ParameterError("--causes: takes all causes, --cause one alone")
+        raise ParameterError("takes all causes: name no single `cause`", option="--causes")
     watch.doing("reading the log")
     file = Path(log)
     if spec.format == COSTS_FORMAT or (spec.format is None and _has_costs(file, spec.names)):
@@ -135,7 +135,7 @@ def _costs(
 ) -> Answer:
     """The fit of a log of saves and loads; most options are for logs of failures."""
     if wrong := sorted(options - {"--format", "--column", "--time-unit"}):
-        raise ParameterError(f"{wrong[0]}: belongs to logs of failures, not of saves and loads")
+        raise ParameterError("belongs to logs of failures, not of saves and loads", wrong[0])
     transfers, notes = read_transfers(log, columns=spec.names, time_unit=spec.time_unit)
     watch.doing("fitting")
     fits, origin = fit_costs(transfers, n_bootstrap=bootstrap), one_line(log.name)
@@ -148,7 +148,7 @@ def _saved(save: str | Path | None, fragment: Fragment | str) -> tuple[Path, ...
     if save is None:
         return ()
     if isinstance(fragment, str):
-        raise ParameterError(f"--save: there is no fragment to write: {fragment}")
+        raise ParameterError(f"there is no fragment to write: {fragment}", option="--save")
     write_new(Path(save), str(fragment))
     return (Path(save),)
 

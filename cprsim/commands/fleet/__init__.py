@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 SHORT_KEYS = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.storage"}
 
 
-@command
+@command("cprsim fleet planning --over spares=0,2 --histories 2")
 def fleet(
     scenario: ScenarioLike,
     over: Over = (),
@@ -142,12 +142,12 @@ def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
     for name, written in said_axes(assignments(over)).items():
         key = SHORT_KEYS.get(name, name)
         if key in axes:
-            raise ParameterError(f"--over {one_line(name)}: is there twice")
+            raise ParameterError(f"`{one_line(name)}` is there twice", option="--over")
         try:
             axes[key] = values_along(written)
         except ParameterError as error:
-            option = f"--over {one_line(name)}: {one_line(str(written))}"
-            raise ParameterError(f"{option} {error}") from None
+            message = f"`{one_line(name)}={one_line(str(written))}` {error}"
+            raise ParameterError(message, option="--over") from None
     return axes
 
 
@@ -167,8 +167,9 @@ def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], i
         if prepare(scenario).work != prepared.work:
             values = ", ".join(f"{key}={value}" for key, value in where.items())
             raise ParameterError(
-                f"--over {one_line(values)}: changes the jobs, their useful hours or the window: "
-                "options of a fleet are compared at the same work; write a scenario for each fleet"
+                f"`{one_line(values)}` changes the jobs, their useful hours or the window: options "
+                "of a fleet are compared at the same work; write a scenario for each fleet",
+                option="--over",
             )
         if scenario.scenario == loaded.scenario:
             own_values = where

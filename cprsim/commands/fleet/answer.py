@@ -13,16 +13,18 @@ from cprsim.commands.fleet.options import FleetOption
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import MOST_ROWS, Document, Picture, Section, Table, row_columns
+from cprsim.pages.money import WORK
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import (
     break_even_sentences,
+    not_maintained,
     recommendation,
     turns_on,
     waits_decide,
 )
 from cprsim.results.folder import read_manifest, stored_scenario
 from cprsim.results.money import USEFUL, prices_in
-from cprsim.results.waiting import WAITING
+from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import count, hours, significant, with_ends, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
@@ -45,6 +47,7 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
         values={
             "best": decision.best,
             "recommendation": _recommended(result),
+            "spares": result.decision.spares,
             "present": decision.present,
             "saves_per_month": _saves(result).by_name,
             "currency": result.currency,
@@ -86,7 +89,11 @@ def _document(result: FleetResult) -> Document:
         question=f"What should {count(result.n_jobs, 'job')} on one cluster do about failures?",
         answer=[_advice(result), *waits_decide(decision.spares, decision.n_nodes, prices, of)],
         table=_options(result),
-        remarks=[*_cautions(result), *break_even_sentences(decision.break_evens)],
+        remarks=[
+            *not_maintained(_recommended(result)),
+            *_cautions(result),
+            *break_even_sentences(decision.break_evens),
+        ],
         turns_on=turns_on(decision.assumption, "One typical job" if result.n_jobs > 1 else ""),
         sections=[
             Section("What a month costs", [_costs(result)]),
@@ -105,12 +112,12 @@ def _options(result: FleetResult) -> Table:
         not isnan(option.statistics["utilisation_fraction"].mean) for option in result.options
     )
     queued = any(option.statistics["queued_h"].mean > 0 for option in result.options)
-    waits = any(option.waits.is_shown for option in result.options)
+    waits = any(shows_waits(option.statistics) for option in result.options)
     columns = {
         "P90, %": ("p90_fraction", 100),
         **({"queued, h": ("queued_h", 1)} if queued else {}),
         **({WAITING: ("wait_fraction", 100)} if waits else {}),
-        "jobs a month": ("jobs_per_month", 1),
+        **({"jobs a month": ("jobs_per_month", 1)} if result.n_jobs > 1 else {}),
         **({"used, %": ("utilisation_fraction", 100)} if uses else {}),
     }
     rows = []
@@ -127,7 +134,7 @@ def _options(result: FleetResult) -> Table:
         f"{result.name}: {count(result.n_jobs, 'job')} of {count(result.n_kinds, 'kind')} in "
         f"{hours(result.window_h)}{times}; they share {shared or 'nothing'}. Overhead in % of "
         "useful time, without the hours in the queue, ± half of the 95 % interval.",
-        row_columns("option", "overhead, %", *columns, f"{_unit(result)} a month"),
+        row_columns("option", "overhead, %", *columns, f"{_unit(result)} per {_month(result)}"),
         rows,
     )
 
@@ -148,10 +155,15 @@ def _costs(result: FleetResult) -> Table:
         cells = [significant(getattr(option, name) / 1000) for option in options]
         rows += [[heading, *cells]] if NO_NUMBER not in cells else []
     return Table(
-        f"A {MONTH}, in {_unit(result)}",
+        f"Per {_month(result)}, in {_unit(result)}",
         row_columns("", *(option.name for option in options)),
         rows,
     )
+
+
+def _month(result: FleetResult) -> str:
+    """A month of the cluster; of one job alone, of its work."""
+    return MONTH if result.n_jobs > 1 else WORK
 
 
 def _unit(result: FleetResult) -> str:
@@ -182,20 +194,26 @@ def _advice(result: FleetResult) -> str:
     elif saves.low <= 0:
         unsure = " The interval holds 0: more histories would tell."
     amount = with_ends(*saves.triple, _unit(result))
-    return f"Recommendation: {best}. Compared with {present} it saves {amount} per {MONTH}.{unsure}"
+    less = f"Compared with {present} it saves {amount} per {_month(result)}."
+    return f"Recommendation: {best}. {less}{unsure}"
 
 
 def _cautions(result: FleetResult) -> list[str]:
     """Stale shards of the recommended option, cheaper stale options, and left-out options."""
     best, cautions = result.option(result.decision.best), []
+    if shows_waits(best.statistics):
+        cautions.append(
+            "Compared are the entries of `recovery` alone: `cprsim systems` compares others, some "
+            "of which do not wait for spares."
+        )
     if best.statistics["pls"].mean > 0:
         cautions.append(f"It leaves shards stale: {_pls(best)}; the scenario has the limit.")
     for option in result.options:
         if option.finished and option.cost < best.cost and option.statistics["pls"].mean > 0:
             cautions.append(
                 f"{option.name} costs less, {_amount(result, option.cost)} {_unit(result)} per "
-                f"{MONTH}, and leaves shards stale: {_pls(option)}. It is not recommended, as "
-                "'target_pls' of its entry does not say how much you accept."
+                f"{_month(result)}, and leaves shards stale: {_pls(option)}. It is not "
+                "recommended, as 'target_pls' of its entry does not say how much you accept."
             )
     if n := result.decision.n_left_out:
         cautions.append(f"Left out: {count(n, 'option')} under which not all jobs finish.")

@@ -28,16 +28,19 @@ from cprsim.failures.sources import stream
 from cprsim.files import NOT_STORED, OMITTED, Number, decode, digest_of, encode
 from cprsim.job.records import HIGH, LOW, Estimate, Floats
 from cprsim.results import money
-from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
 from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
+from cprsim.results.metrics import Quantities
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.results.unknown import (
     MOST_CONTENDERS,
+    Assumption,
+    BreakEven,
+    SpareNeed,
     break_evens,
     decisive_assumption,
     only_prices,
+    spares_needed,
 )
-from cprsim.results.waiting import Waits, spares_needed
 from cprsim.scenario.failures import ANY
 from cprsim.scenario.job import Values
 from cprsim.scenario.population import fleet_of, is_alone, table_of
@@ -86,11 +89,6 @@ class FleetOption:
     carbon_kg: Number = nan
     cells: tuple[FleetCell, ...] = field(default=(), metadata=NOT_STORED)  # by history
     prices: Prices | None = field(default=None, metadata=NOT_STORED)
-
-    @property
-    def waits(self) -> Waits:
-        of = self.statistics
-        return Waits(of["overhead_fraction"], of["wait_fraction"].mean)
 
     @property
     def costs(self) -> list[float]:
@@ -192,7 +190,7 @@ def varied(
     """The scenario at some values, which an option of the command line asked for."""
     if not where:
         return loaded
-    return loaded.varied(where, lambda key: Place(f"{option} {one_line(key)}"))
+    return loaded.varied(where, lambda key: Place(one_line(key), option=option))
 
 
 def prices_of(loaded: LoadedScenario) -> Prices | None:
@@ -312,12 +310,12 @@ def decide(
         table = np.array(amounts).reshape(len(all_changes), len(few))
         return {option.name: table[:, place] for place, option in enumerate(few)}
 
-    def with_spares(strategies: Sequence[str], n: int) -> dict[str, Waits]:
+    def with_spares(strategies: Sequence[str], n: int) -> dict[str, Quantities]:
         runs = [({**best.where, SPARES: n}, names.index(strategy)) for strategy in strategies]
         ran = run_options(loaded, runs, workers, store, SPARES, on_progress)
-        return {option.strategy: option.waits for option in ran}
+        return {option.strategy: option.statistics for option in ran}
 
-    here = {option.strategy: option.waits for option in counted if option.where == best.where}
+    here = {option.strategy: option.statistics for option in counted if option.where == best.where}
     section, n_nodes = fleet_of(loaded), loaded.scenario.n_nodes_of[ANY]
     if not is_alone(section):
         n_nodes = section.nodes or max(1, round(best.statistics["busy_nodes"].mean))

@@ -13,7 +13,7 @@ from cprsim.commands.init import first
 from cprsim.commands.init.answer import answer_of_first, answer_of_list, answer_of_written
 from cprsim.commands.init.first import for_nodes, rate_of
 from cprsim.commands.options import CliOption, FileName
-from cprsim.errors import CprsimError, ParameterError, choices, one_line
+from cprsim.errors import CprsimError, InputError, ParameterError, choices, one_line
 from cprsim.files import (
     NAMES_SCHEMA,
     put_schema_beside,
@@ -29,18 +29,20 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim init job.yaml --kind llm --nodes 64 --failures '28 h'")
 def init(
     file: FileName = None,
     *,
     kind: Literal["recommender", "llm"] | None = None,
     nodes: Annotated[int | str | None, CliOption(metavar="N|TRAINERS+SERVERS")] = None,
-    failures: Annotated[str, CliOption(metavar="MTBF|FILE|RATE|unknown")] = "unknown",
+    failures: Annotated[
+        str, CliOption(metavar="MTBF|FILE|RATE|unknown", complete="rate")
+    ] = "unknown",
     saves: Annotated[str, CliOption(metavar="INTERVAL,COST|unknown")] = "unknown",
     state: Annotated[str | None, CliOption(metavar="SIZE")] = None,
     storage: Annotated[str | None, CliOption(metavar="BANDWIDTH")] = None,
     length: Annotated[str | None, CliOption(metavar="TIME")] = None,
-    copy: Annotated[str | None, CliOption("--from", "NAME")] = None,
+    copy: Annotated[str | None, CliOption("--from", "NAME", complete="shipped")] = None,
     listed: Annotated[bool, CliOption("--list")] = False,
     force: bool = False,
 ) -> Answer:
@@ -95,7 +97,7 @@ def init(
         return answer_of_list(shipped)
     if copy is not None and copy not in shipped:
         raise ParameterError(
-            f"--from: {one_line(copy)!r} is no shipped one: {choices(copy, shipped)}"
+            f"{one_line(copy)!r} is no shipped one: {choices(copy, shipped)}", option="--from"
         )
     path = Path(file or ("scenario.yaml" if copy is None else f"{copy}.yaml"))
     if not force:
@@ -104,7 +106,7 @@ def init(
         files = _written(path, shipped[copy].read_text("utf-8"), force)
         return answer_of_written(copy, f"{path} is a copy of {copy}, for you to change.", files)
     if kind is None or nodes is None:
-        raise ParameterError("name --kind and --nodes, or --from, or --list")
+        raise ParameterError("name a kind and nodes, or a scenario to copy, or ask for the list")
 
     split = first.nodes_of(kind, str(nodes))
     rate, notes = _failing(failures.strip(), split["servers"] + split["trainers"])
@@ -140,7 +142,8 @@ def _failing(text: str, n_nodes: int) -> tuple[dict[str, Any], Sequence[str]]:
     except CprsimError as error:
         fit_it = f"cprsim fit {shlex.quote(text)} --save failures.yaml"
         how = f"; '{fit_it}' has more options: name failures.yaml here" if is_log else ""
-        raise ParameterError(f"--failures: {error}{how}") from None
+        option = "" if isinstance(error, InputError) else "--failures"  # else file and line
+        raise ParameterError(f"{error}{how}", option) from None
     comment = f"# from {one_line(path.name)}: numbers and intervals are the fit's"
     return {"fitted": f"{comment}\n{section}"}, notes
 
@@ -152,7 +155,7 @@ def _section_of(path: Path, n_nodes: int) -> tuple[str, Sequence[str]]:
     section = data.get("failures") if isinstance(data, dict) and len(data) == 1 else None
     if not isinstance(section, dict):
         raise ParameterError(
-            f"{path}: is no section 'failures' alone, as cprsim fit LOG --save FILE writes it"
+            f"{path} is no section 'failures' alone, as cprsim fit LOG --save FILE writes it"
         )
     scaled, how = for_nodes(section, n_nodes)
     if not how:

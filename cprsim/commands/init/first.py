@@ -148,7 +148,7 @@ def quantity(option: str, text: str | None, kind: Quantity) -> float | None:
     try:
         return None if written == UNKNOWN_ANSWER else kind.read(written)
     except ParameterError as error:
-        raise ParameterError(f"{option}: {one_line(written)!r} {error}") from None
+        raise ParameterError(f"{one_line(written)!r} {error}", option) from None
 
 
 def nodes_of(kind: str, text: str) -> dict[str, Any]:
@@ -162,8 +162,9 @@ def nodes_of(kind: str, text: str) -> dict[str, Any]:
     if not 0 < servers <= trainers + servers <= MAX_NODES or (kind == LLM and not is_total):
         or_both = "" if kind == LLM else ", or trainers + embedding servers such as 8+4"
         raise ParameterError(
-            f"--nodes: {one_line(text)!r} is no number of nodes: write a whole number from 1 to "
-            f"{MAX_NODES} such as 12{or_both}"
+            f"{one_line(text)!r} is no number of nodes: write a whole number from 1 to "
+            f"{MAX_NODES} such as 12{or_both}",
+            option="--nodes",
         )
     if kind == LLM or not is_total:
         return {"trainers": trainers, "servers": servers}
@@ -181,7 +182,8 @@ def rate_of(text: str) -> dict[str, Any]:
     try:
         mtbf_h = quantity("--failures", text.removesuffix(PER_NODE), MTBF)
     except ParameterError as error:
-        raise ParameterError(f"{error}; {choices(text, FAILURE_PRESETS)}") from None
+        message = f"{error.args[0]}; {choices(text, FAILURE_PRESETS)}"
+        raise ParameterError(message, error.option) from None
     return {"mtbf_h": mtbf_h, "per_node": text.endswith(PER_NODE)}
 
 
@@ -192,8 +194,9 @@ def saves_of(text: str) -> dict[str, Any]:
     every, comma, cost = text.partition(",")
     if not comma or "," in cost:
         raise ParameterError(
-            f"--saves: {one_line(text)!r} is no interval with the duration of a save: write "
-            f"both, such as '30 min, 2 min', or {UNKNOWN_ANSWER}"
+            f"{one_line(text)!r} is no interval with the duration of a save: write "
+            f"both, such as '30 min, 2 min', or {UNKNOWN_ANSWER}",
+            option="--saves",
         )
     return {
         "interval_h": quantity("--saves", every, INTERVAL_ASKED),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim ledger attempts.csv")
 def ledger(
     *logs: Logs,
     time_unit: TimeUnit | None = None,
@@ -73,7 +73,8 @@ def ledger(
         watch.doing("reading the logs")
         return answer_of_slurm(*read_attempts(tables), node_hour)
     if node_hour is not None:
-        raise ParameterError("--node-hour: these logs do not say on how many nodes they ran")
+        message = "these logs do not say on how many nodes they ran"
+        raise ParameterError(message, option="--node-hour")
     events = read_named(logs, time_unit)
     watch.doing("booking the hours")
     return answer_of_ledger(ledgers(events, seed=seed), list(map(str, events.notes)))

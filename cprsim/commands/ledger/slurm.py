@@ -37,7 +37,8 @@ def answer_of_slurm(attempts: pd.DataFrame, notes: Sequence[str], node_hour: str
     try:
         price = None if node_hour is None else Money(node_hour)
     except ParameterError as error:
-        raise ParameterError(f"--node-hour: {one_line(str(node_hour))!r} {error}") from None
+        message = f"{one_line(str(node_hour))!r} {error}"
+        raise ParameterError(message, option="--node-hour") from None
     by_node, node_h = attempts["kind"] == BY_NODE, attempts["hours"] * attempts["n_nodes"]
     failed = by_node | (attempts["kind"] == BY_JOB)
     sums = pd.DataFrame({

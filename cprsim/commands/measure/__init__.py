@@ -28,7 +28,7 @@ from cprsim.errors import ParameterError, watch
 from cprsim.files.units import SHARE, TIME
 from cprsim.job.losses import Metric
 from cprsim.results.folder import StoredResult, require_writable
-from cprsim.scenario.trained_on import digests_of, option_files
+from cprsim.scenario.curves import digests_of, option_files
 from cprsim.training.measuring.curve import curve_file
 from cprsim.training.measuring.design import design_of, measurable
 from cprsim.training.measuring.expectation import expect
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 CURVE_FOLDER = Path("results") / "curves"
 
 
-@command
+@command("cprsim measure criteo-kaggle --budget '30 min' --out curve.json")
 def measure(
     scenario: ScenarioLike,
     overrides: Overrides = (),
@@ -59,7 +59,9 @@ def measure(
     seeds: Annotated[int | None, Ge(3), Le(10_000), CliOption(metavar="N")] = None,
     precision: Annotated[str | float, CliOption(metavar="SHARE")] = "20 %",
     budget: Annotated[str, CliOption(metavar="TIME")] = "10 min",
-    strategies: Annotated[Sequence[str], CliOption("--strategy", "NAME", many=True)] = (),
+    strategies: Annotated[
+        Sequence[str], CliOption("--strategy", "NAME", many=True, complete="tracker")
+    ] = (),
     metrics: Annotated[Sequence[str], CliOption("--metric", "NAME", many=True)] = (),
     workers: Workers = None,
     dask: Dask = None,
@@ -113,7 +115,7 @@ def measure(
     design, kinds = design_of(strategies), tuple(map(Metric, metrics))
     path = CURVE_FOLDER / f"{loaded.scenario.name}.json" if file is None else Path(file)
     if path.suffix.lower() != ".json":
-        raise ParameterError(f"--out: {path}: the file of a curve ends in .json")
+        raise ParameterError(f"`{path}` should end in .json", option="--out")
     require_writable(path.parent)
     share = f"{100 * precision:.12g} %" if isinstance(precision, float) else precision
     request = MeasureRequest(
@@ -141,9 +143,9 @@ def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
     try:
         value = parse(text)
     except ParameterError as error:
-        raise ParameterError(f"{option}: {text!r} {error}") from None
+        raise ParameterError(f"{text!r} {error}", option) from None
     if not value > 0:
-        raise ParameterError(f"{option}: must be positive, not {text!r}")
+        raise ParameterError(f"must be positive, not {text!r}", option)
     return value
 
 

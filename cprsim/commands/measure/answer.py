@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from cprsim.accuracy.curve import StalenessCurve
-from cprsim.accuracy.response import BY_PLS, Response
+from cprsim.accuracy.curve import BY_PLS, Response, StalenessCurve
 from cprsim.job.losses import MORE_BYTES, WHOLE, Metric
 from cprsim.job.records import HIGH, Estimate, Floats
 from cprsim.pages.answer import Answer

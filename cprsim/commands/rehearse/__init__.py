@@ -29,13 +29,15 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim rehearse rehearsal --smoke")
 def rehearse(
     scenario: ScenarioLike,
     overrides: Overrides = (),
     *,
     repeat: Annotated[int, Ge(1), Le(1000), CliOption(metavar="N")] = 1,
-    strategies: Annotated[str | Sequence[str], CliOption(metavar="NAME,...")] = "",
+    strategies: Annotated[
+        str | Sequence[str], CliOption(metavar="NAME,...", complete="entry")
+    ] = "",
     smoke: bool = False,
     folder: ResultsFolder = None,
 ) -> Answer:

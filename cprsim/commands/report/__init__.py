@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim report results/quickstart-* --out page.html")
 def report(
     *results: Annotated[Any, CliOption(metavar="RESULT")],
     out: Annotated[str | Path | None, CliOption(metavar="FILE", default="report.html")] = None,
@@ -68,13 +68,12 @@ def report(
     answers = [result if hasattr(result, "document") else read(result) for result in results]
     answer = compare_results(answers)
     if figures is not None:
-        watch.doing("drawing figures")
         folder, drawn = Path(figures), list[Path]()
         with writes(f"to {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
             for source in answers:
                 named = {
-                    f"{source.holds.path.resolve().stem}-{name}": draw
+                    f"{source.stored.path.resolve().stem}-{name}": draw
                     for name, draw in source.document.drawings.items()
                 }
                 drawn += save_figures(named, folder, formats or ("png", "svg"))

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 KEPT = Path("results/reproduction")
 
 
-@command
+@command("cprsim reproduce fig-overheads --effort quick")
 def reproduce(
-    *names: Annotated[str, CliOption(metavar="NAME", default=[])],
+    *names: Annotated[str, CliOption(metavar="NAME", complete="study", default=[])],
     listed: Annotated[bool, CliOption("--list")] = False,
     effort: Literal["quick", "full", "large"] = "full",
     clicks: FileName = None,
@@ -71,9 +71,10 @@ def reproduce(
         if unknown not in STUDIES:
             raise ParameterError(f"{unknown!r} is no result: {choices(unknown, STUDIES)}")
     if keep and (effort != "full" or clicks):
-        raise ParameterError("--keep keeps full runs on generated clicks: no --effort, no --clicks")
+        message = "keeps full runs on generated clicks: with no other effort or clicks"
+        raise ParameterError(message, option="--keep")
     if clicks is not None and not Path(clicks).is_file():
-        raise ParameterError(f"--clicks: {clicks} is no file")
+        raise ParameterError(f"{clicks} is no file", option="--clicks")
     if listed:
         return answer_of_list(STUDIES.values())
     out, log = Path(folder), None if clicks is None else Path(clicks)

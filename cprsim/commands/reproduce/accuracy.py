@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from cprsim.accuracy.curve import Response, weighted_pls
 from cprsim.accuracy.curve_file import read_curve
-from cprsim.accuracy.response import Response, weighted_pls
 from cprsim.commands.reproduce.estimates import StudyEstimate, series
 from cprsim.commands.reproduce.study import Summary, Work
 from cprsim.commands.reproduce.verdicts import Ours, Tested

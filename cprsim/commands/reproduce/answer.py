@@ -14,14 +14,16 @@ from cprsim.commands.reproduce.study import STUDY_COLUMNS, Listing, Study, Summa
 from cprsim.commands.reproduce.verdicts import Claim, Finding
 from cprsim.job.records import NO_NUMBER
 from cprsim.pages.answer import Answer
-from cprsim.pages.chart import Chart, Panel
+from cprsim.pages.chart import Chart, Panel, Series
 from cprsim.pages.document import (
     Block,
+    Column,
     Document,
     Picture,
     Section,
     Table,
     Words,
+    number_columns,
     row_columns,
     word_columns,
 )
@@ -155,7 +157,20 @@ def _chart_blocks(chart: Chart) -> list[Block]:
     return [picture, Words([chart.subtitle]), *map(_panel_table, chart.panels)]
 
 
+def _with_total(series: Sequence[Series]) -> list[Series]:
+    """The series of a panel; a stack's interval, which is of its total, has a row of its own."""
+    parts = [one for one in series if one.kind == "stack"]
+    if not parts or not parts[-1].low:
+        return [*series]
+    last = parts[-1]
+    heights = pd.concat([pd.Series(part.y, part.x) for part in parts]).groupby(level=0).sum()
+    total = replace(last, label="all parts", y=tuple(heights[[*last.x]]))
+    bare = [replace(one, low=(), high=()) if one is last else one for one in series]
+    return [*bare, total]
+
+
 def _panel_table(panel: Panel) -> Table:
+    panel = replace(panel, series=tuple(_with_total(panel.series)))
     rows = [_point_cells(*point) for point in _drawn(panel)]
     step = max(1, ceil(len(rows) / MOST_POINTS_OF_TABLE))
     cut = "" if step == 1 else f"; one of {step} of the {len(rows):,} values"
@@ -165,10 +180,13 @@ def _panel_table(panel: Panel) -> Table:
         else [band.label, "all along", significant(band.low), NO_NUMBER]
         for band in panel.bands
     ]
-    headings = "series", panel.x_label or "case", panel.y_label or "value", "95 % interval"
-    return Table(
-        f"{panel.title or panel.y_label}{cut}", row_columns(*headings), [*rows[::step], *bands]
-    )
+    has_names = any(isinstance(x, str) for series in panel.series for x in series.x)
+    columns = [
+        *word_columns("series"),
+        Column(panel.x_label or "case", is_number=not has_names),
+        *number_columns(panel.y_label or "value", "95 % interval"),
+    ]
+    return Table(f"{panel.title or panel.y_label}{cut}", columns, [*rows[::step], *bands])
 
 
 def _point_cells(label: str, x: float | str, *of_y: float) -> list[str]:

@@ -22,9 +22,8 @@ from cprsim.files.units import TIME
 from cprsim.job.records import Floats
 from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.chart import Panel
-from cprsim.results.metrics import IN_TABLES
+from cprsim.results.metrics import IN_TABLES, replication_rows
 from cprsim.results.pipeline import simulate
-from cprsim.results.rows import replication_rows
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.population import drawn_kinds, fleet_of, scenario_of
 from cprsim.scenario.prices import HOURS_PER_YEAR

@@ -23,8 +23,8 @@ from cprsim.job.intervals import full_overhead_fraction, partial_overhead_fracti
 from cprsim.job.policy import ROLL_BACK, Policy
 from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.chart import Band, Panel, Series
-from cprsim.recovery.systems import N_SHIPPED, SYSTEMS
-from cprsim.results.metrics import IN_TABLES, spreads, summarise
+from cprsim.recovery.systems import SYSTEMS, shipped_systems
+from cprsim.results.metrics import IN_TABLES, share_of, summarise
 from cprsim.results.pipeline import simulate
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import LoadedScenario
@@ -76,10 +76,10 @@ class Simulated:
 
     def stack(self, label: Labels) -> tuple[Series, ...]:
         """Stacked bars of mean overhead by cause, in percent; the interval is that of the total."""
-        parts = [part for part in IN_TABLES if any(self[name, part].mean > 0 for name in label)]
+        parts = [part for part in IN_TABLES if any(self[n, share_of(part)].mean > 0 for n in label)]
         low, high = zip(*(self.percent(name).ends for name in label), strict=True)
         return tuple(
-            series(part, label.values(), [self.percent(name, part).mean for name in label],
+            series(part, label.values(), [self.percent(n, share_of(part)).mean for n in label],
                    *((low, high) if part == parts[-1] else ((), ())), kind="stack")
             for part in parts
         )  # fmt: skip
@@ -96,7 +96,7 @@ def simulate_cases(
 def _simulated(work: Work, scenario: str, overrides: Sequence[str]) -> Values:
     """Mean, low and high of every metric of every strategy; its interval and its decision."""
     experiment = assemble(work.scenario(scenario, overrides))
-    summary = spreads(summarise(simulate(experiment)))
+    summary = summarise(simulate(experiment))
     values: dict[str, dict[str, Sequence[float | None]]] = {}
     for policy in experiment.policies:
         is_partial = policy.decision is None or policy.decision.chosen == "partial"
@@ -188,7 +188,7 @@ def fig_overheads(work: Work) -> Summary:
 
 def own_systems(loaded: LoadedScenario) -> tuple[list[str], list[str]]:
     """The user's own systems, and the override that adds them to the scenario's entries."""
-    names = list(SYSTEMS)[N_SHIPPED:]
+    names = [name for name in SYSTEMS if name not in shipped_systems()]
     entries: Any = loaded.data["recovery"]
     return names, [f"recovery={dumps([*entries, *names])}"] if names else []
 

@@ -27,8 +27,8 @@ from cprsim.job.records import S_PER_H
 from cprsim.logs.jobs.ledger import ledgers
 from cprsim.logs.jobs.reading import read_logs
 from cprsim.pages.chart import Panel
+from cprsim.results.metrics import replication_rows
 from cprsim.results.pipeline import simulate
-from cprsim.results.rows import replication_rows
 from cprsim.results.words import significant
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.job import values_along

@@ -203,7 +203,10 @@ class Work:
     def compute(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:
         """Results of the parts (JSON), by their names; new parts run in parallel."""
         tasks = [Task(str(name), [self.digest(name)], part) for name, part in parts.items()]
-        bodies, _ = PointStore(self.out).compute_missing(tasks, _computed, list, self.workers)
+        with watch.progress(f"parts of {self.study.name}") as on_progress:
+            bodies, _ = PointStore(self.out).compute_missing(
+                tasks, _computed, list, self.workers, on_progress
+            )
         return {name: body["found"] for name, body in zip(parts, bodies, strict=True)}
 
     def per_seed(self, compute: Callable[[int], Any], n: int, first: int = 1) -> list[Any]:

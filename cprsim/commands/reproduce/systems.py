@@ -29,13 +29,13 @@ from cprsim.job.intervals import ROUNDING
 from cprsim.job.legal import require_legal
 from cprsim.job.policy import (
     OWN,
-    Capture,
     Medium,
     Outside,
     Policy,
     Reach,
     Reverts,
     Rule,
+    SaveSchedule,
     Scope,
     Stage,
     StageKind,
@@ -330,7 +330,7 @@ def just_in_time(n: int) -> Estimates:
     rate = 2.0 * STALL_H / after_h**2
     every_h = sqrt(2.0 * STALL_H / rate)
     job = replace(job, useful_h=100 * every_h)
-    saves = Capture(build.REMOTE, every_h, stall=Constant(STALL_H))
+    saves = SaveSchedule(build.REMOTE, every_h, stall=Constant(STALL_H))
     rules, tiers = (build.back_to_remote(job),), (build.remote_tier(job),)
     periodic = Policy("periodic", rules, tiers, (saves,))
     failures = poisson(job, n, "just-in-time", rate)
@@ -413,7 +413,7 @@ def levels(n: int) -> Estimates:
             Tier(build.REMOTE, Medium.REMOTE, Outside(), job.role),
         ),
         captures=tuple(
-            Capture(name, far_h / nth * times, stall=Constant(stall_h))
+            SaveSchedule(name, far_h / nth * times, stall=Constant(stall_h))
             for name, times, stall_h in zip(names, (1, nth), stalls_h, strict=True)
         ),
     )

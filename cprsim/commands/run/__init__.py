@@ -25,10 +25,9 @@ from cprsim.pages.save import drawing
 from cprsim.results import pipeline
 from cprsim.results.folder import ResultTarget, StoredResult, load_or_compute
 from cprsim.results.limit import held_limits
-from cprsim.results.metrics import FINISHED, spreads, summarise
+from cprsim.results.metrics import FINISHED, summarise
 from cprsim.results.run import SHARES, cheapest_of, load_result, price_of, worth_seeing, write_run
-from cprsim.results.unknown import decisive_assumption
-from cprsim.results.waiting import spares_of, waits_of
+from cprsim.results.unknown import decisive_assumption, spares_of
 from cprsim.scenario.assemble import assemble
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ TOO_MUCH = 4  # the exit code
 MOST_REPLAYED = 10**9  # no simulation has as many replications
 
 
-@command
+@command("cprsim run quickstart --set failures.mtbf='20 h'")
 def run(
     scenario: ScenarioLike,
     overrides: Overrides = (),
@@ -103,10 +102,10 @@ def run(
         choice, decisive = None, dict[str, Any]()
         if number is None:
             decisive["limits"] = held_limits(loaded, outcome)
-            summary = spreads(summarise(outcome))
+            summary = summarise(outcome)
             choice = cheapest_of(experiment.policies, summary, experiment.useful_h)
         if choice is not None:
-            finish = {k: waits_of(of) for k, of in summary.items() if of[FINISHED].mean == 1}
+            finish = {k: of for k, of in summary.items() if of[FINISHED].mean == 1}
             decisive |= {
                 "assumption": decisive_assumption(loaded, choice.name),
                 "spares": spares_of(experiment, finish, [choice.name]),
@@ -129,7 +128,7 @@ def _share(option: str, value: float | str) -> float:
     share, is_percent = number_of(option, value, "10% or 0.1"), str(value).strip().endswith("%")
     if not (0 <= share < 1 or (share >= 1 and is_percent)):
         rule = "a number without % is a share of useful time, from 0 to below 1"
-        raise ParameterError(f"{option}: {value}: {rule}; write 10% or 0.1, and 100% for all")
+        raise ParameterError(f"{value}: {rule}; write 10% or 0.1, and 100% for all", option)
     return share
 
 
@@ -158,13 +157,15 @@ def replay_number(replay: int | str | None, all_replications: Callable[[], Resul
     if text in SHARES:
         numbers = worth_seeing(all_replications())
         if not numbers:
-            raise ParameterError(f"--replay {replay}: no replication finished; name one by number")
+            message = f"`{replay}` needs finished replications, and there are none: name a number"
+            raise ParameterError(message, option="--replay")
         return numbers[text]
     if re.fullmatch(r"[+-]?\d{1,20}", text, re.ASCII) is None:
         message = f"{one_line(text)!r} is neither a number nor one of {', '.join(SHARES)}"
-        raise ParameterError(f"--replay: {message}")
+        raise ParameterError(message, option="--replay")
     number = int(text)
     if not 0 <= number <= MOST_REPLAYED:
         there_is_no = f"there is no {number}" if number < 0 else f"at most to {MOST_REPLAYED:,}"
-        raise ParameterError(f"--replay: replications are numbered from 0, {there_is_no}")
+        message = f"replications are numbered from 0, {there_is_no}"
+        raise ParameterError(message, option="--replay")
     return number

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cprsim.commands.run.figures import overhead_figure, percentiles_figure
+from cprsim.commands.run.figures import (
+    Lane,
+    overhead_figure,
+    percentiles_figure,
+    read_lane,
+    timeline_figure,
+)
 from cprsim.commands.run.sentences import (
     accuracy_sentences,
     answer,
@@ -22,7 +28,6 @@ from cprsim.commands.run.sentences import (
     savings,
     verdicts,
 )
-from cprsim.commands.run.timeline import Lane, read_lane, timeline_figure
 from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import Metric
 from cprsim.job.policy import RESTART, Policy
@@ -42,13 +47,24 @@ from cprsim.pages.document import (
 )
 from cprsim.pages.money import bills_frame, cheapest, money_section
 from cprsim.pages.provenance import origin
-from cprsim.pages.recommendation import recommendation, turns_on, waits_decide
+from cprsim.pages.recommendation import not_maintained, recommendation, turns_on, waits_decide
 from cprsim.results.folder import stored_scenario
-from cprsim.results.metrics import BESIDE_OVERHEAD, FINISHED, more_than, percentiles
-from cprsim.results.money import Billed, bills_in, cheapest_of, prices_in
-from cprsim.results.rows import ALWAYS_NAMED, BEYOND, further_losses
+from cprsim.results.metrics import (
+    ALWAYS_NAMED,
+    BESIDE_OVERHEAD,
+    BEYOND,
+    FINISHED,
+    OVERHEAD,
+    Quantities,
+    further_losses,
+    more_than,
+    parts_among,
+    percentiles,
+    share_of,
+)
+from cprsim.results.money import Billed, cheapest_of, prices_in
 from cprsim.results.run import Result, judged_by, worth_seeing
-from cprsim.results.waiting import WAITING, waits_of
+from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import (
     count,
     every,
@@ -77,12 +93,10 @@ PLACED = frozenset({
 })  # fmt: skip
 """Metrics with a column of their own in a table, or in frames alone."""
 
-Spreads = Mapping[str, Estimate]
-
 
 def answer_of_run(result: Result, **about: Any) -> Answer:
     """The answer that a results folder of a run holds."""
-    bills = bills_in(result)
+    bills = result.bills
     money = {"bills": bills_frame(bills)} if bills else {}
     return Answer(
         "run",
@@ -100,6 +114,7 @@ def answer_of_run(result: Result, **about: Any) -> Answer:
             "log_notes": result.log_notes,
             "worth_seeing": worth_seeing(result),
             "recommendation": recommended(result),
+            "spares": result.spares,
         },
         rows={"replications": result.replications, "events": result.timeline},
         **about,
@@ -121,7 +136,7 @@ def recommended(result: Result) -> dict[str, Any] | None:
     beats = next_best if plain is None else plain.name
     return recommendation(
         entries[best.name],
-        result.spreads()[best.name]["overhead_fraction"],
+        result.summary[best.name]["overhead_fraction"],
         beats=beats,
         less=more[beats] if beats else None,
         turns_on=result.assumption,
@@ -130,21 +145,19 @@ def recommended(result: Result) -> dict[str, Any] | None:
 
 def strategies_frame(result: Result) -> pd.DataFrame:
     """A row per strategy: its policy, and each quantity with its interval."""
-    bills, spreads = bills_in(result), result.spreads()
+    bills, summary = result.bills, result.summary
     return pd.DataFrame(
         [
-            _row(policy, result, spreads[policy.name], bills.get(policy.name))
+            _row(policy, result, summary[policy.name], bills.get(policy.name))
             for policy in result.policies
         ]
     )
 
 
-def _row(policy: Policy, result: Result, spreads: Spreads, bill: Billed | None) -> dict[str, Any]:
-    price, parts = result.price, result.parts
-    quantities = {
-        f"{name}_fraction" if name in parts else name: estimate
-        for name, estimate in spreads.items()
-    }
+def _row(
+    policy: Policy, result: Result, summary: Quantities, bill: Billed | None
+) -> dict[str, Any]:
+    price = result.price
     return {
         "strategy": policy.name,
         "interval_h": policy.interval_h,
@@ -153,9 +166,9 @@ def _row(policy: Policy, result: Result, spreads: Spreads, bill: Billed | None) 
         "decision": policy.decision and policy.decision.chosen,
         "extra_nodes": policy.tax.nodes,
         "extra_memory_fraction": policy.tax.memory,
-        "replications": spreads[FINISHED].n,
-        **{k: v for name, of in quantities.items() for k, v in of.columns(name).items()},
-        **(spreads["overhead_node_h"].times(price.node_hour).columns("overhead_cost")
+        "replications": summary[FINISHED].n,
+        **{k: v for name, of in summary.items() for k, v in of.columns(name).items()},
+        **(summary["overhead_node_h"].times(price.node_hour).columns("overhead_cost")
            if price else {}),
         **({} if bill is None or bill.energy_kwh is None
            else {"energy_kwh_per_month": bill.energy_kwh, "carbon_kg_per_month": bill.carbon_kg}),
@@ -176,7 +189,7 @@ def document_of_run(result: Result) -> Document:
 
 def main_of_run(result: Result) -> Document:
     """Its question, answer, table and remarks."""
-    sentences, is_whole, bills = answer(result), result.replay is None, bills_in(result)
+    sentences, is_whole, bills = answer(result), result.replay is None, result.bills
     prices = prices_in(result.path) if result.spares else None
     return Document(
         title=f"What failures cost: {result.name}",
@@ -187,6 +200,7 @@ def main_of_run(result: Result) -> Document:
             *assumed_limits(result),
             *verdicts(result),
             *sentences[1:],
+            *(not_maintained(recommended(result)) if is_whole else ()),
             *([cheapest(bills)] if bills else []),
             *(f"Log: {note}." for note in result.log_notes),
             *decisions(result),
@@ -214,24 +228,23 @@ def costs_table(result: Result) -> Table:
     """A row per strategy: overhead, failures, ETTR, PLS, cost; empty columns are left out."""
     policies, price = result.policies, result.price
     names, limits = [policy.name for policy in policies], result.limits
-    spreads = [result.spreads()[name] for name in names]
+    summaries = [result.summary[name] for name in names]
     limited = {(name, one.column) for name, held in limits.items() for one in held}
 
     def means(name: str) -> list[float]:
-        return [of[name].mean for of in spreads]
+        return [of[name].mean for of in summaries]
 
     columns = {
-        "overhead, %": [_overhead(of) for of in spreads],
+        "overhead, %": [_overhead(of) for of in summaries],
         "failures": [significant(mean) for mean in means("failures")],
         "ETTR": [_fixed(mean) for mean in means("ettr")],
     }
     if any(paid < ettr for paid, ettr in zip(means("ettr_paid"), means("ettr"), strict=True)):
         columns["ETTR paid"] = [_fixed(mean) for mean in means("ettr_paid")]
-    waits = [waits_of(of) for of in spreads]
-    if any(each.is_shown for each in waits):
+    if any(map(shows_waits, summaries)):
         columns[WAITING] = [
-            NO_NUMBER if isnan(each.overhead.mean) else percent_number(each.waiting)
-            for each in waits
+            NO_NUMBER if isnan(of[OVERHEAD].mean) else percent_number(waiting(of))
+            for of in summaries
         ]
     if any(policy.tax.nodes for policy in policies):
         columns["extra nodes"] = [significant(policy.tax.nodes) for policy in policies]
@@ -248,19 +261,19 @@ def costs_table(result: Result) -> Table:
                     ten_thousandths(
                         of[loss].mean, 0.0 if (name, loss) in limited else of[loss].half_width
                     )
-                    for name, of in zip(names, spreads, strict=True)
+                    for name, of in zip(names, summaries, strict=True)
                 ]
     if limits:
         bounds = dict.fromkeys(one.bound_words for held in limits.values() for one in held)
         columns[" or ".join(bounds)] = [
             "; ".join(one.cell for one in limits.get(name, ())) or NO_NUMBER for name in names
         ]
-    columns["cost, node-h"] = [_mean(of["overhead_node_h"]) for of in spreads]
+    columns["cost, node-h"] = [_mean(of["overhead_node_h"]) for of in summaries]
     for name in BESIDE_OVERHEAD:
-        if name not in PLACED and all(name in of for of in spreads):
+        if name not in PLACED and all(name in of for of in summaries):
             columns[name.replace("_", " ")] = [significant(mean) for mean in means(name)]
     if price is not None:
-        costs = (of["overhead_node_h"].times(price.node_hour) for of in spreads)
+        costs = (of["overhead_node_h"].times(price.node_hour) for of in summaries)
         columns[f"cost, {price.currency or 'money'}"] = [_mean(cost) for cost in costs]
     intervals = [_every(policy, result.useful_h) for policy in policies]
     return Table(
@@ -271,7 +284,7 @@ def costs_table(result: Result) -> Table:
 
 
 def _caption(result: Result) -> str:
-    n = max(of[FINISHED].n for of in result.spreads().values())
+    n = max(of[FINISHED].n for of in result.summary.values())
     averaged = (
         f"this is replication {result.replay} alone"
         if result.replay is not None
@@ -285,14 +298,18 @@ def _caption(result: Result) -> str:
 
 def parts_table(result: Result) -> Table:
     """A row per strategy: the parts of overhead that cost anything, in % of useful time."""
-    spreads = result.spreads()
-    parts = [part for part in result.parts if any(of[part].mean > 0 for of in spreads.values())]
+    summary = result.summary
+    parts = [
+        part
+        for part in parts_among(next(iter(summary.values())))
+        if any(of[share_of(part)].mean > 0 for of in summary.values())
+    ]
     return Table(
         caption="The overhead in hours, and its parts in % of useful time",
         columns=row_columns("strategy", "overhead, h", *(f"{part_label(p)}, %" for p in parts)),
         rows=[
-            [name, _mean(of["overhead_h"]), *(_share(of[part]) for part in parts)]
-            for name, of in spreads.items()
+            [name, _mean(of["overhead_h"]), *(_share(of[share_of(part)]) for part in parts)]
+            for name, of in summary.items()
         ],
     )
 
@@ -307,7 +324,7 @@ def _every(policy: Policy, useful_h: float) -> str:
     return f"{saved} ({hours(policy.interval_h)}, {policy.interval_rule})"
 
 
-def _overhead(of: Spreads) -> str:
+def _overhead(of: Quantities) -> str:
     overhead = of["overhead_fraction"]
     if isnan(overhead.mean):
         return f"{percent(of[FINISHED].mean)} done"
@@ -382,7 +399,7 @@ def _badness(result: Result, pictures: Mapping[str, Picture]) -> Sequence[Block]
     by_strategy = dict(overhead_percentiles(result))
     if not by_strategy:
         return [Words(["No strategy finished every replication: there is nothing to rank."])]
-    n = max(of[FINISHED].n for of in result.spreads().values())
+    n = max(of[FINISHED].n for of in result.summary.values())
     table = Table(
         caption=(
             f"Overhead in % of useful time by percentile of {count(n, 'run')}, with its 95 % "

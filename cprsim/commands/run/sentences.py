@@ -12,7 +12,7 @@ from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Policy
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.pages.recommendation import back_to_start
 from cprsim.results.folder import stored_scenario
-from cprsim.results.metrics import FINISHED, differences, records_of
+from cprsim.results.metrics import FINISHED, OVERHEAD, differences
 from cprsim.results.run import Result
 from cprsim.results.words import (
     count,
@@ -57,16 +57,16 @@ def question(result: Result) -> str:
 
 def answer(result: Result) -> list[str]:
     """The answer first, then ties of strategies and the accuracy that it costs."""
-    spreads = result.spreads()
+    summary = result.summary
     best = result.cheapest
     if best is None:
         return ["No strategy reliably gets this job done."]
-    finishing = [policy for policy in result.policies if spreads[policy.name][FINISHED].mean == 1]
+    finishing = [policy for policy in result.policies if summary[policy.name][FINISHED].mean == 1]
     plain = plain_full(finishing)
     acts = WHAT_FAILURES_DO.get(best.on_failure), _saving(best, result.useful_h)
     choice = f"{best.name} ({'; '.join(filter(None, acts))})"
-    cost = _cost(spreads[best.name])
-    overhead = {policy: spreads[policy.name]["overhead_fraction"].mean for policy in finishing}
+    cost = _cost(summary[best.name])
+    overhead = {policy: summary[policy.name]["overhead_fraction"].mean for policy in finishing}
     of = " of those that save" if overhead[best] > min(overhead.values()) else ""
     sentence = f"Use {choice}: it costs least{of}, {cost}."
     if len(result.policies) == 1:
@@ -75,7 +75,7 @@ def answer(result: Result) -> list[str]:
         saving = _saving(plain, result.useful_h)
         sentence = (
             f"Under full recovery ({plain.name}, {saving}), failures and saves cost "
-            f"{_cost(spreads[plain.name])}. {sentence}"
+            f"{_cost(summary[plain.name])}. {sentence}"
         )
     return [sentence, *_ties(result, best, finishing), *_staleness(result, best, plain)]
 
@@ -85,10 +85,10 @@ def plain_full(policies: Sequence[Policy]) -> Policy | None:
     return next((policy for policy in policies if policy.is_plain_full), None)
 
 
-def _cost(spreads: dict[str, Estimate]) -> str:
-    cost_h, node_h = spreads["overhead_h"].mean, spreads["overhead_node_h"].mean
+def _cost(summary: dict[str, Estimate]) -> str:
+    cost_h, node_h = summary["overhead_h"].mean, summary["overhead_node_h"].mean
     return (
-        f"{spread_in_percent(spreads['overhead_fraction'])} of useful time, {hours(cost_h)} or "
+        f"{spread_in_percent(summary['overhead_fraction'])} of useful time, {hours(cost_h)} or "
         f"{significant(node_h)} node-hours per job"
     )
 
@@ -107,13 +107,12 @@ def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str
     """Strategies whose overhead is not significantly different from the best one's."""
     if len(finishing) < 2:
         return
-    table = differences(result.replications, result.n_nodes, best.name)
-    rows = records_of(table[table["quantity"] == "overhead_fraction"])
+    more = differences(result.replications, result.n_nodes, best.name)
     names = {policy.name for policy in finishing}
     tied = [
-        str(r["strategy"])
-        for r in rows
-        if r["strategy"] in names and not (r["low"] > 0 or r["high"] < 0)
+        name
+        for name, of in more.items()
+        if name in names and not (of[OVERHEAD].low > 0 or of[OVERHEAD].high < 0)
     ]
     if tied:
         yield (
@@ -126,8 +125,8 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
     """Sentences on the PLS and the accuracy loss of partial recovery."""
     if best.on_failure != RELOAD:
         return
-    spreads, limits = result.spreads()[best.name], result.limits.get(best.name, ())
-    lost, pls = spreads["auc_loss"], with_ends(*spreads["pls"].triple)
+    summary, limits = result.summary[best.name], result.limits.get(best.name, ())
+    lost, pls = summary["auc_loss"], with_ends(*summary["pls"].triple)
     loses = f"On average a portion of {pls} of the samples is lost (PLS)."
     accuracy = " These hours do not include the accuracy loss."
     if limits:
@@ -158,7 +157,7 @@ def assumed_limits(result: Result) -> Iterator[str]:
 
 def _its_price(policy: Policy, result: Result) -> str:
     """Accuracy loss of a strategy: by the curve that applies, or else by the shipped ones."""
-    loss = result.spreads()[policy.name]["auc_loss"]
+    loss = result.summary[policy.name]["auc_loss"]
     if not isnan(loss.mean):
         return f"It costs {with_ends(*loss.triple)} of AUC."
     rows = result.replications[result.replications["strategy"] == policy.name]
@@ -201,10 +200,10 @@ def decisions(result: Result) -> Iterator[str]:
 def verdicts(result: Result) -> Iterator[str]:
     """Sentences beyond the numbers: warnings, jobs that do not finish, missing saves."""
     yield from (f"Warning: {warning}" for warning in result.warnings)
-    spreads = result.spreads()
+    summary = result.summary
     for policy in result.policies:
         name = policy.name
-        finished, overhead = spreads[name][FINISHED], spreads[name]["overhead_fraction"]
+        finished, overhead = summary[name][FINISHED], summary[name]["overhead_fraction"]
         if finished.mean == 0:
             yield (
                 f"{name} never finishes: of {count(finished.n, 'replication')} none was done after "
@@ -223,7 +222,7 @@ def verdicts(result: Result) -> Iterator[str]:
             bare = (lost > 0).any() and not writes_parts_only(policy, result.useful_h)
             start = f" {back_to_start((lost > 0).mean())}" if bare else ""
             yield _no_whole_save(policy, result.useful_h) + start
-        pls, decision, precision = spreads[name]["pls"], policy.decision, result.precision_fraction
+        pls, decision, precision = summary[name]["pls"], policy.decision, result.precision_fraction
         if decision and policy.on_failure == RELOAD and pls.low > 1.25 * decision.expected_pls:
             yield (
                 f"{name} loses more than its formula expects: PLS {pls.mean:.3g} where "
@@ -242,7 +241,9 @@ def _no_whole_save(policy: Policy, useful_h: float) -> str:
     how_long = "longer than" if policy.interval_h > useful_h else "as long as"
     why = f"its interval of {hours(policy.interval_h)} is {how_long} the job"
     if not writes_parts_only(policy, useful_h):
-        return f"{policy.name} never saves: {why}."
+        stalls_h = (c.stall.mean_h for c in policy.captures if c.stall is not None)
+        cost = percent(sum(stalls_h) / useful_h)
+        return f"{policy.name} never saves: {why}. One save stalls {cost} of the useful time."
     return f"{policy.name} ends no whole checkpoint: {why}. It saves {saves(policy, useful_h)}."
 
 
@@ -251,18 +252,15 @@ def savings(result: Result) -> Iterator[str]:
     plain = plain_full(result.policies)
     if plain is None:
         return
-    against = result.spreads()[plain.name]["overhead_fraction"].mean
-    table = differences(result.replications, result.n_nodes, plain.name)
-    table = table[(table["quantity"] == "overhead_fraction") & (table["mean"] < -ROUNDING)]
-    for row in records_of(table):
-        within = ""
-        if not isnan(row["high"]):
-            within = f" ({ends(-100 * row['high'], -100 * row['low'])}, 95 % interval)"
-        less = significant(-100 * row["mean"])
-        yield (
-            f"{row['strategy']} costs {less} percentage points less than {plain.name}{within}: "
-            f"{percent(-row['mean'] / against)} of its overhead."
-        )
+    against = result.summary[plain.name]["overhead_fraction"].mean
+    for name, of in differences(result.replications, result.n_nodes, plain.name).items():
+        mean, low, high = of[OVERHEAD].triple
+        if mean < -ROUNDING:
+            within = "" if isnan(high) else f" ({ends(-100 * high, -100 * low)}, 95 % interval)"
+            yield (
+                f"{name} costs {significant(-100 * mean)} percentage points less than "
+                f"{plain.name}{within}: {percent(-mean / against)} of its overhead."
+            )
 
 
 # ------------------------------------------------------------------------------ accuracy
@@ -281,10 +279,10 @@ def accuracy_sentences(result: Result) -> list[str]:
         used.name, used.origin, used.notes, used.unpriced, is_shown=knows_loss(result)
     )
     for policy in stale:
-        spreads = result.spreads()[policy.name]
-        if spreads[FINISHED].mean == 1 and spreads["beyond_measured"].mean > 0:
+        summary = result.summary[policy.name]
+        if summary[FINISHED].mean == 1 and summary["beyond_measured"].mean > 0:
             sentences.append(
-                f"{policy.name}: {percent(spreads['beyond_measured'].mean)} of its jobs lose more "
+                f"{policy.name}: {percent(summary['beyond_measured'].mean)} of its jobs lose more "
                 "than was measured; their loss is extrapolated."
             )
     return sentences
@@ -292,8 +290,8 @@ def accuracy_sentences(result: Result) -> list[str]:
 
 def knows_loss(result: Result, quantity: str = "auc_loss") -> bool:
     """Whether there is a mean loss, by default of AUC, of any strategy that loses some."""
-    spreads = result.spreads()
+    summary = result.summary
     return any(
-        strategy_key(policy) is not None and not isnan(spreads[policy.name][quantity].mean)
+        strategy_key(policy) is not None and not isnan(summary[policy.name][quantity].mean)
         for policy in result.policies
     )

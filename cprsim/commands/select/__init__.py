@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Number = Annotated[float | str | None, CliOption(metavar="NUMBER|PERCENT")]
 
 
-@command
+@command("cprsim select criteo-kaggle --max-auc-loss 0.02%")
 def select(
     scenario: ScenarioLike,
     overrides: Overrides = (),
@@ -45,7 +45,7 @@ def select(
     ] = (),
     confidence: float | None = None,
     risk: Annotated[float | str | None, CliOption(metavar="mean|SHARE")] = None,
-    curve: Annotated[Any, CliOption(metavar="FILE|NAME")] = None,
+    curve: Annotated[Any, CliOption(metavar="FILE|NAME", complete="curve")] = None,
     seed: Seed = None,
     replications: int | None = None,
     folder: ResultsFolder = None,

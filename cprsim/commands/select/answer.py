@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 
 from cprsim.commands.select.choice import PricedInterval, Selection, candidate_rows
+from cprsim.commands.select.deciding import AS_MUCH
 from cprsim.commands.select.figures import selection_figure
-from cprsim.commands.select.option import RELOADING
+from cprsim.commands.select.pricing import RELOADING
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
@@ -27,12 +28,13 @@ from cprsim.pages.recommendation import (
     back_to_start,
     break_even_sentences,
     entry_from,
+    not_maintained,
     recommendation,
     turns_on,
     waits_decide,
 )
 from cprsim.results.money import Bills, cheapest_of, prices_in
-from cprsim.results.waiting import WAITING
+from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import (
     ends,
     hours,
@@ -45,7 +47,6 @@ from cprsim.results.words import (
 )
 
 BEYOND_FRACTION = 0.01  # of the replications: when to warn of extrapolated losses
-HARDLY_MORE = 0.005  # percentage points: two overheads that are shown as one
 OVER_LIMIT = " (over the limit)"  # marks a bound
 VALUES = (
     "fell_back", "useful_h", "n_replications", "curve", "accuracy", "left_out", "alike", "notes",
@@ -82,6 +83,7 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
             "recommended": selection.chosen.strategy,
             "recovery": recovery_of(selection),
             "recommendation": _recommended(selection),
+            "spares": selection.spares,
             **{name: getattr(selection, name) for name in VALUES},
             "limit": selection.limit if selection.limited else None,
             "none_within_limit": [name for name, best in selection.best.items() if best is None],
@@ -154,7 +156,7 @@ def _table(selection: Selection, name: str) -> Table:
         unit = "" if of_pls else ", ×10⁻⁴"
         bound = f"{selection.limit.bound_words}{unit}"
         headings += [*["PLS"] * (not of_pls), f"{quantity}{unit}", bound]
-    waits = any(each.waits.is_shown for each in selection.finishing.values())
+    waits = any(shows_waits(each.summary) for each in selection.finishing.values())
     headings[1:1] = [WAITING] * waits
     candidates = {"full": selection.full, **selection.best}
     for formula in selection.formula:
@@ -193,11 +195,13 @@ def _cells(selection: Selection, candidate: PricedInterval, *, waits: bool) -> l
     costs += [percent_number(candidate.waiting)] * waits
     if candidate is selection.full:
         return costs
-    loss = [portion(candidate.loss.mean), portion(candidate.held)]
+    loss = [portion(candidate.loss.mean), portion(candidate.upper_bound)]
     if selection.limit.metric is not None:
-        in_units = [significant(1e4 * value) for value in (candidate.loss.mean, candidate.held)]
+        in_units = [
+            significant(1e4 * value) for value in (candidate.loss.mean, candidate.upper_bound)
+        ]
         loss = [portion(candidate.pls.mean), *in_units]
-    if selection.limited and not candidate.keeps:
+    if selection.limited and not candidate.within_limit:
         loss[-1] += OVER_LIMIT
     return [*costs, _times(100, candidate.benefit), *loss]
 
@@ -228,7 +232,7 @@ def _decision(selection: Selection) -> list[str]:
         against = f"under full recovery only {percent(full.finished_fraction)} of the jobs finish"
     loses = "It loses no samples."
     if chosen.policy.leaves_stale:
-        loses = selection.limit.held(chosen.loss.mean, chosen.held).sentence
+        loses = selection.limit.held(chosen.loss.mean, chosen.upper_bound).sentence
     run = f"Recommended: {chosen.strategy}, {chosen.saving}, at {costs}"
     return [f"{run}: {against}. {loses}", entry]
 
@@ -262,6 +266,7 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     """Warnings, inputs that could reverse the decision, and its assumptions."""
     chosen = selection.chosen
     yield from _why_not(selection)
+    yield from not_maintained(_recommended(selection))
     yield from (f"Warning: {note}" for note in selection.notes)
     for candidate in selection.best.values():
         if candidate and candidate.beyond_fraction > BEYOND_FRACTION:
@@ -309,11 +314,11 @@ def _why_not_this(selection: Selection, name: str, candidate: PricedInterval | N
     if candidate is None:
         return "no interval keeps the limit"
     if name in selection.alike:
-        return f"not surely better than {chosen.strategy}, which is simpler"
+        return f"hardly better than {chosen.strategy}, which is simpler"
     if candidate.finished_fraction < 1:
         return f"only {percent(candidate.finished_fraction)} of the jobs finish"
     more = 100 * (candidate.overhead.mean - chosen.overhead.mean)
-    if abs(more) < HARDLY_MORE:
+    if abs(more) < 100 * AS_MUCH:
         return "as much overhead"
     if more <= 0:
         return f"{significant(-more)} points cheaper, but not significantly"

@@ -17,7 +17,7 @@ from cprsim.files import NOT_STORED, OMITTED, Number
 from cprsim.job.losses import Metric, strategy_key
 from cprsim.job.policy import Policy
 from cprsim.job.records import Estimate
-from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
+from cprsim.results import money
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -27,8 +27,9 @@ from cprsim.results.folder import (
     write_record,
 )
 from cprsim.results.limit import Limit
-from cprsim.results.money import OVERHEAD, Bills, JobPrices, JobUse, bills_of
-from cprsim.results.waiting import Waits
+from cprsim.results.metrics import OVERHEAD
+from cprsim.results.money import Bills, JobPrices, JobUse, bills_of
+from cprsim.results.unknown import WAIT, Assumption, BreakEven, SpareNeed
 from cprsim.results.words import hours
 
 SELECTION = "selection.json"
@@ -50,8 +51,8 @@ class PricedInterval:
     pls: Estimate
     loss: Estimate  # mean in the limited quantity; its interval includes the curve's error
     benefit: Estimate  # full recovery's best overhead minus this one, paired
-    held: Number  # the upper bound that is held to the limit
-    keeps: bool
+    upper_bound: Number  # the upper bound that is held to the limit
+    within_limit: bool
     beyond_fraction: float  # share of replications beyond the curve's measurements
     struck_fraction: float  # share of replications that lose samples
 
@@ -61,8 +62,9 @@ class PricedInterval:
         return not self.policy.from_cpr_paper
 
     @property
-    def waits(self) -> Waits:
-        return Waits(self.overhead, self.waiting)
+    def summary(self) -> dict[str, Estimate]:
+        """Its overhead, and the waits for spares in it."""
+        return {OVERHEAD: self.overhead, WAIT: Estimate(self.waiting)}
 
     @property
     def pays(self) -> bool:
@@ -150,7 +152,7 @@ class Selection:
         return bills_of(prices, used)
 
     def _use(self, candidate: PricedInterval) -> JobUse:
-        overhead = {OVERHEAD: candidate.overhead.mean * self.useful_h}
+        overhead = {money.OVERHEAD: candidate.overhead.mean * self.useful_h}
         is_auc = self.limit.quantity == Metric.AUC and isfinite(candidate.loss.mean)
         lossless = 0.0 if strategy_key(candidate.policy) is None else None
         loss = candidate.loss.mean if is_auc and candidate.policy.leaves_stale else lossless
@@ -205,8 +207,8 @@ def candidate_rows(selection: Selection) -> pd.DataFrame:
             **candidate.pls.columns("pls"),
             **candidate.loss.columns("loss"),
             **candidate.benefit.columns("benefit_fraction"),
-            "upper_bound": candidate.held,
-            "keeps": candidate.keeps,
+            "upper_bound": candidate.upper_bound,
+            "keeps": candidate.within_limit,
             "beyond_fraction": candidate.beyond_fraction,
         }
         for part, candidate in parts

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cprsim.accuracy.expected import Prediction
-from cprsim.commands.select.option import FULL
-from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated
+from cprsim.accuracy.curve import Prediction
+from cprsim.commands.select.pricing import FULL, CandidateEvaluator, Evaluated
 from cprsim.commands.select.search import WORTH_TRYING, best, cheapest_of
 from cprsim.job.losses import WHOLE
 from cprsim.results.limit import Limit
 
+AS_MUCH = 5e-5  # of useful time: two overheads that are shown as one
 HARDLY_LESS = 0.02  # of the removed overhead: too small a gain for a more complex strategy
 
 
@@ -70,9 +70,8 @@ def is_priced(priced: Evaluated, limit: Limit) -> bool:
 def simplest(evaluator: CandidateEvaluator, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
     """Choose the simplest strategy that is not distinguished from the chosen one.
 
-    Such a strategy costs hardly more, and the curve does not distinguish its loss at the chosen
-    interval from that of the chosen one (the 95 % interval of the difference contains 0; errors of
-    two strategies count as independent).
+    Such a strategy costs hardly more, and its loss at the chosen interval is not distinguished from
+    that of the chosen one; or it costs as much, and so is its loss at its own best.
     """
     chosen, within_limit = decided.chosen, decided.within_limit
     if chosen.policy.sub_saves is None:
@@ -84,13 +83,18 @@ def simplest(evaluator: CandidateEvaluator, decided: Decided) -> tuple[Decided, 
     for name, priced in within_limit.items():
         if not evaluator.options[name].from_cpr_paper:
             continue
-        lost, lost_by_chosen = (
-            evaluator.price(name, [chosen.policy.interval_h])[0].lost,
-            chosen.lost,
-        )
-        errors = np.hypot(lost.standard_error, lost_by_chosen.standard_error)
-        degrees = min(lost.degrees, lost_by_chosen.degrees)
-        more = Prediction(lost.loss - lost_by_chosen.loss, errors, lost.beyond, degrees)
-        if more.mean().interval()[0] <= 0 and not priced.more_than(chosen).mean > hardly:
+        at_chosen = evaluator.price(name, [chosen.policy.interval_h])[0].lost
+        more = priced.more_than(chosen).mean
+        as_good = not _loses_more(at_chosen, chosen.lost)
+        as_good |= more <= AS_MUCH and not _loses_more(priced.lost, chosen.lost)
+        if as_good and more <= hardly:
             alike.append(name)
     return replace(decided, chosen=within_limit[alike[0]]), tuple(alike)
+
+
+def _loses_more(one: Prediction, other: Prediction) -> bool:
+    """Whether the 95 % interval of a difference lies above 0; errors count as independent."""
+    errors = np.hypot(one.standard_error, other.standard_error)
+    degrees = min(one.degrees, other.degrees)
+    more = Prediction(one.loss - other.loss, errors, one.beyond, degrees)
+    return bool(more.mean().interval()[0] > 0)

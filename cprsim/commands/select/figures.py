@@ -33,7 +33,7 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
     """A line per strategy with a point per candidate, and the limit."""
     limit, full = selection.limit, 100 * selection.full.overhead.mean
     fronts = merged(
-        _points(strategy, [(candidate.held, candidate) for candidate in front])
+        _points(strategy, [(candidate.upper_bound, candidate) for candidate in front])
         for strategy, front in selection.front.items()
         if any(candidate.policy.leaves_stale for candidate in front)
     )
@@ -58,7 +58,7 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
     bands.append(Band(f"limit ({limit.most:g})", limit.most, limit.most, "x"))
     panel = Panel(
         "", f"{limit.words}, {100 * limit.confidence:g} % upper bound", OVERHEAD_LABEL,
-        (*fronts, _chosen(selection, max(left, selection.chosen.held))), tuple(bands),
+        (*fronts, _chosen(selection, max(left, selection.chosen.upper_bound))), tuple(bands),
         x_range=(left, BEYOND_LIMIT * limit.most) if shown else None, x_log=bool(shown),
         y_range=(min(heights) / ROOM, max(heights) * ROOM) if shown else None, y_log=bool(shown),
     )  # fmt: skip

@@ -10,21 +10,26 @@ from math import isclose
 import numpy as np
 from scipy import optimize
 
-from cprsim.accuracy.response import Response
+from cprsim.accuracy.curve import Response
 from cprsim.commands.select.choice import PricedInterval, Selection
 from cprsim.commands.select.deciding import Decided, decide, simplest
-from cprsim.commands.select.option import FULL, options_of
-from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated, affordable, evaluator_of
+from cprsim.commands.select.pricing import (
+    FULL,
+    CandidateEvaluator,
+    Evaluated,
+    affordable,
+    evaluator_of,
+    options_of,
+)
 from cprsim.commands.select.search import most_writes
-from cprsim.errors import ParameterError, watch
+from cprsim.errors import ParameterError, Place, ScenarioError, watch
 from cprsim.job.losses import WHOLE
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
-from cprsim.results.decisive import SpareNeed
 from cprsim.results.limit import LIMIT_OPTIONS, NO_LIMIT, limit_of, wrong
 from cprsim.results.money import cheapest_of, prices_of
-from cprsim.results.unknown import break_evens_of, decisive_assumption
-from cprsim.results.waiting import spares_of
+from cprsim.results.unknown import SpareNeed, break_evens_of, decisive_assumption, spares_of
+from cprsim.results.words import count as count_of
 from cprsim.results.words import hours
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.curves import is_stand_in
@@ -57,7 +62,7 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, C
     limit = limit_of(loaded, priced=limited)
     if limited and limit is None:
         message = f"there is no limit; say what may be lost with one of {LIMIT_OPTIONS}"
-        raise wrong(loaded, "accuracy", message)
+        raise ScenarioError.at(Place(loaded.path), message, key="accuracy")
     limit, n = limit or NO_LIMIT, replications
     if n is None:
         n = affordable(experiment, tail=limit.risk is not None)
@@ -99,9 +104,9 @@ def _spares(evaluator: CandidateEvaluator, selection: Selection) -> tuple[SpareN
         if not evaluator.options[name].not_counted
     }
     policies = tuple(candidate.policy for candidate in able.values())
-    waits = {name: candidate.waits for name, candidate in able.items()}
+    summaries = {name: candidate.summary for name, candidate in able.items()}
     picks = [name for name in able if name == selection.recommended]
-    return spares_of(replace(evaluator.experiment, policies=policies), waits, picks)
+    return spares_of(replace(evaluator.experiment, policies=policies), summaries, picks)
 
 
 def select(
@@ -147,7 +152,13 @@ def select(
 
 def _notes(evaluator: CandidateEvaluator, decided: Decided) -> Iterator[str]:
     """Sentences on losses and limits that the overheads do not show."""
-    horizon_h = evaluator.experiment.scenario.job.horizon_h
+    experiment = evaluator.experiment
+    horizon_h, kept = experiment.scenario.job.horizon_h, experiment.costs.reliability.kept
+    if experiment.scenario.silent is not None:
+        yield (
+            f"the storage keeps {count_of(kept, 'content')}, as given: `cprsim systems` chooses "
+            "their number together with the interval."
+        )
     if horizon_h is not None:
         yield (
             f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "
@@ -184,8 +195,8 @@ def candidate_of(
         waiting=priced.waiting,
         pls=Estimate.of_mean(priced.pls) if priced.finished else unknown,
         loss=Estimate(expected.mean, *expected.interval(), n) if priced.finished else unknown,
-        held=evaluator.limit.bound(priced.lost) if priced.finished else nothing,
-        keeps=priced.within_limit(evaluator.limit),
+        upper_bound=evaluator.limit.bound(priced.lost) if priced.finished else nothing,
+        within_limit=priced.within_limit(evaluator.limit),
         benefit=full.more_than(priced),
         beyond_fraction=priced.lost.beyond_fraction,
         struck_fraction=float((priced.pls > 0).mean()),

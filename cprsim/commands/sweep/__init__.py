@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cprsim.results.folder import ResultTarget
 
 
-@command
+@command("cprsim sweep quickstart --over failures.mtbf=4h:16h:log3")
 def sweep(
     scenario: ScenarioLike,
     over: Over = (),
@@ -97,7 +97,8 @@ def sweep(
     [[4.0, 0.16], [16.0, 0.07]]
     """
     if replications is not None and precision is not None:
-        raise ParameterError("--replications and --precision: give one of them")
+        message = "it replaces a number of replications: give one of the two"
+        raise ParameterError(message, option="--precision")
     if isinstance(precision, float):
         precision = f"{100 * precision:.12g} %"
     changes = shortcuts(seed=seed, replications=replications, precision=precision)

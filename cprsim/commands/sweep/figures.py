@@ -41,7 +41,7 @@ from cprsim.pages.axes import (
 from cprsim.pages.chart import Band, Chart, Panel, Series, floats, merged
 from cprsim.pages.draw_chart import chart_figure
 from cprsim.pages.save import Draw
-from cprsim.results.metrics import OVERHEAD
+from cprsim.results.metrics import OVERHEAD, parts_among
 from cprsim.results.words import count, hours
 
 RULES = {"young_h": "Young", "daly_h": "Daly", "cpr_h": "CPR"}
@@ -279,7 +279,7 @@ def _label_cells(axes: Axes, grid: pd.DataFrame, on: list[AxisColumn]) -> None:
 def _height_of(column: str, result: SweepResult) -> Height:
     """The quantity of a column of the frame of points."""
     quantity, words = result.columns[column], column.replace("_", " ")
-    if quantity == OVERHEAD or column == f"{quantity}_fraction":
+    if quantity == OVERHEAD or parts_among([quantity]):
         words = words.removesuffix(" fraction")
         return Height(quantity, 100.0, f"{words}, % of useful time", words)
     return Height(quantity, 1.0, words, words)

@@ -29,9 +29,8 @@ from cprsim.results.folder import (
     write_parquet,
     write_record,
 )
-from cprsim.results.metrics import OVERHEAD, parts_among, records_of
+from cprsim.results.metrics import OVERHEAD, further_losses, records_of, why_unpriced
 from cprsim.results.money import AUC_LOSS, JobPrices, at_overhead, prices_of, use_of
-from cprsim.results.rows import further_losses, why_unpriced
 from cprsim.results.run import warnings_of
 from cprsim.results.store import Body
 from cprsim.results.words import count, priced_by
@@ -98,12 +97,7 @@ class SweepResult:
     @property
     def columns(self) -> dict[str, str]:
         """The quantities by their columns in the frame of points."""
-        quantities = [str(quantity) for quantity in self.table["quantity"].unique()]
-        parts = parts_among(name for name in quantities if not name.startswith("cost_"))
-        return {
-            f"{name}_fraction" if name in parts else name.replace(" ", "_"): name
-            for name in quantities
-        }
+        return {str(name).replace(" ", "_"): str(name) for name in self.table["quantity"].unique()}
 
     @property
     def cheapest(self) -> dict[str, Any] | None:

@@ -20,8 +20,7 @@ from cprsim.results.identity import (
     file_digest,
     trace_digest,
 )
-from cprsim.results.metrics import difference_of, sample_of, summary_of
-from cprsim.results.rows import columns_of
+from cprsim.results.metrics import columns_of, difference_of, sample_of, summary_of
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.curves import curve_path

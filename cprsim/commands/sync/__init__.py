@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 MOST_TRAINERS = 1000  # more are slow to simulate event by event
 
 
-@command
+@command("cprsim sync shadowsync --trainers 1,5")
 def sync(
     scenario: ScenarioLike,
     overrides: Overrides = (),
     *,
     trainers: Annotated[str | Sequence[int], CliOption(metavar="N,N,...")] = "1,5,10,15,20,30,40",
-    beside: Annotated[Sequence[str], CliOption(metavar="ALGORITHM[:EVERY]", many=True)] = (),
+    beside: Annotated[
+        Sequence[str], CliOption(metavar="ALGORITHM[:EVERY]", many=True, complete="algorithm")
+    ] = (),
 ) -> Answer:
     """Simulate the synchronisation of trainers.
 
@@ -82,8 +84,9 @@ def numbers_of(trainers: str | Sequence[int]) -> list[int]:
         n_trainers = []
     if not n_trainers or n_trainers[0] < 1 or n_trainers[-1] > MOST_TRAINERS:
         raise ParameterError(
-            f"--trainers: {one_line(str(trainers))!r} should be numbers from 1 to {MOST_TRAINERS} "
-            "such as 1,5,20"
+            f"{one_line(str(trainers))!r} should be numbers from 1 to {MOST_TRAINERS} "
+            "such as 1,5,20",
+            option="--trainers",
         )
     return n_trainers
 

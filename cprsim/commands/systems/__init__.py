@@ -19,7 +19,7 @@ from cprsim.commands.options import (
 )
 from cprsim.commands.select.pricing import affordable
 from cprsim.commands.systems.answer import answer_of_systems, document_of_systems
-from cprsim.commands.systems.candidates import LeftOut, at_their_best, candidates_of
+from cprsim.commands.systems.candidates import LeftOut, at_their_best, candidates_of, split_save
 from cprsim.commands.systems.comparison import (
     SYSTEMS_FILE,
     Comparison,
@@ -33,7 +33,6 @@ from cprsim.commands.systems.listing import (
     made_up_job,
     scenario_job,
 )
-from cprsim.commands.systems.missing import split_save
 from cprsim.commands.systems.retention import none_clean_of
 from cprsim.errors import ParameterError, watch
 from cprsim.pages.save import save_figures
@@ -41,8 +40,7 @@ from cprsim.results import pipeline
 from cprsim.results.folder import load_or_compute, write_record
 from cprsim.results.limit import limit_of
 from cprsim.results.run import write_run
-from cprsim.results.unknown import break_evens_of, contending, decisive_assumption
-from cprsim.results.waiting import spares_of
+from cprsim.results.unknown import break_evens_of, contending, decisive_assumption, spares_of
 from cprsim.scenario.assemble import assemble
 
 if TYPE_CHECKING:
@@ -52,14 +50,14 @@ if TYPE_CHECKING:
     from cprsim.results.run import Result
 
 
-@command
+@command("cprsim systems llm --only full --only gemini")
 def systems(
     scenario: ScenarioLike | None = None,
     overrides: Overrides = (),
     *,
-    explain: Annotated[str | None, CliOption(metavar="NAME")] = None,
+    explain: Annotated[str | None, CliOption(metavar="NAME", complete="system")] = None,
     listed: Annotated[bool, CliOption("--list")] = False,
-    only: Annotated[Sequence[str], CliOption(metavar="NAME", many=True)] = (),
+    only: Annotated[Sequence[str], CliOption(metavar="NAME", many=True, complete="system")] = (),
     available: bool = False,
     fixed: bool = False,
     seed: Seed = None,
@@ -112,7 +110,8 @@ def systems(
     'gemini'
     """
     if scenario is None and (overrides or only):
-        raise ParameterError("--set and --only are about a job: name a scenario")
+        option = "--set" if overrides else "--only"
+        raise ParameterError("is about a job: name a scenario", option)
     source = None if scenario is None else source_of(scenario, overrides)
     if source is None or listed or explain is not None:
         job = made_up_job() if source is None else scenario_job(source.read())
@@ -164,15 +163,14 @@ def systems(
                     assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
                 )
             watch.doing("simulating numbers of spares")
-            waits = {system.name: system.waits for system in comparison.able}
+            able = {system.name: system.summary for system in comparison.able}
             picks = [system.name for system in comparison.picks]
-            comparison = replace(comparison, spares=spares_of(run, waits, picks))
+            comparison = replace(comparison, spares=spares_of(run, able, picks))
             if comparison.cheapest is not None and loaded.scenario.silent is not None:
                 none_clean = none_clean_of(run, comparison.cheapest.policy)
                 comparison = replace(comparison, none_clean=none_clean)
             write_record(result.path / SYSTEMS_FILE, comparison)
             if folder is not None:
-                watch.doing("drawing figures")
                 save_figures(document_of_systems(comparison).drawings, result.path)
 
         return load_comparison(

@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 
 from cprsim.files import Endless, Stored
 from cprsim.job.distributions import Constant
-from cprsim.job.policy import Capture, Groups, Policy, Reach, Reverts, Rule, Scope, To
+from cprsim.job.policy import Groups, Policy, Reach, Reverts, Rule, SaveSchedule, Scope, To
 from cprsim.job.records import Clock, Cluster
 from cprsim.simulation.copies import begin, choose, keep, wipe
 from cprsim.simulation.job import SimulatedJob
@@ -125,7 +125,7 @@ def impacts(
     return {strike.scope.name: after(policy, cluster, strike, every_h)[0] for strike in strikes}
 
 
-def content_every_h(policy: Policy, capture: Capture, useful_h: float) -> float:
+def content_every_h(policy: Policy, capture: SaveSchedule, useful_h: float) -> float:
     """Progress between two contents that a capture completes; infinite where it never saves [h]."""
     followed = policy.followed_by(capture)
     if followed is not None:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
 from cprsim.commands.systems.after import FailureImpact, LossKind
-from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY
+from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY, missing_sentence
 from cprsim.commands.systems.comparison import (
     BEST,
     ELIGIBLE,
@@ -26,7 +26,6 @@ from cprsim.commands.systems.comparison import (
     verdict_of,
 )
 from cprsim.commands.systems.figures import systems_figure
-from cprsim.commands.systems.missing import missing_sentence
 from cprsim.commands.systems.retention import n_contents
 from cprsim.files.units import SIZE
 from cprsim.job.policy import Medium, Policy
@@ -53,8 +52,8 @@ from cprsim.pages.recommendation import (
 )
 from cprsim.recovery.paper import NEVER
 from cprsim.results.metrics import FINISHED
-from cprsim.results.money import Bills, bills_in, cheapest_of, prices_in
-from cprsim.results.waiting import WAITING
+from cprsim.results.money import Bills, cheapest_of, prices_in
+from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import (
     count,
     hours,
@@ -77,13 +76,15 @@ Cells = Mapping[str, Callable[[RankedSystem], str]]  # of a row, by the heading 
 def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
     """The answer that a results folder of a comparison holds."""
     result, runs = comparison.result, comparison.cheapest_that_runs
-    bills, ranked_systems = bills_in(result), comparison.ranked_systems
+    bills, ranked_systems = result.bills, comparison.ranked_systems
     systems = [
         {"system": system.name, "strategy": system.facts.strategy, "verdict": system.verdict,
          "accuracy": system.accuracy, **(system.more or NO_ESTIMATE).columns("more_than_best"),
          **(system.than_today or NO_ESTIMATE).columns("more_than_today"),
          "runs_as": system.facts.runs_as, "entry": system.facts.text, "interval": system.facts.how,
          "unknown": ", ".join(system.facts.unknown), "not_counted": system.facts.not_counted,
+         "memory_bytes": system.facts.memory_bytes,
+         "storage_fraction": system.facts.storage_share,
          "storage_bytes_per_h": system.facts.storage_bytes_per_h,
          "peers_bytes_per_h": system.facts.peers_bytes_per_h}
         for system in ranked_systems
@@ -120,6 +121,8 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "warnings": result.warnings,
             "recovery": _entries_text(ranked_systems),
             "recommendation": _recommended(comparison),
+            "near_optimal": [system.name for system in comparison.near_optimal],
+            "spares": comparison.spares,
         },
         rows={"replications": result.replications},
         **about,
@@ -153,7 +156,7 @@ def document_of_systems(comparison: Comparison) -> Document:
             f"{result.n_nodes} nodes least, {comparison.intervals}?"
         ),
         answer=[*_answer(comparison)],
-        table=_costs(ranked_systems, bills_in(result)),
+        table=_costs(ranked_systems, result.bills),
         remarks=[remark for remark in _remarks(comparison) if remark],
         turns_on=turns_on(comparison.assumption),
         sections=[
@@ -220,9 +223,9 @@ def _costs(ranked_systems: Sequence[RankedSystem], bills: Bills) -> Table:
         cells["AUC lost, ×10⁻⁴"] = accuracy_lost
     if bills:
         cells[f"{next(iter(bills.values())).job.currency or 'cost'} for {WORK}"] = month
-    if any(each.finishes and each.waits.is_shown for each in ranked_systems):
+    if any(each.finishes and shows_waits(each.summary) for each in ranked_systems):
         cells[WAITING] = lambda each: (
-            percent_number(each.waits.waiting) if each.finishes else NO_NUMBER
+            percent_number(waiting(each.summary)) if each.finishes else NO_NUMBER
         )
     cells["runs as"] = lambda each: each.facts.runs_as or NO_NUMBER
     n = count(ranked_systems[0].summary[FINISHED].n, "replication")
@@ -353,7 +356,7 @@ def _saved(system: RankedSystem, now: RankedSystem, comparison: Comparison) -> s
         return ""
     if verdict_of(system.than_today) == TIED:
         return f"{system.name} is not distinguished from it"
-    less, bills = system.than_today.times(-comparison.result.useful_h), bills_in(comparison.result)
+    less, bills = system.than_today.times(-comparison.result.useful_h), comparison.result.bills
     words = f"{system.name} saves {with_interval(less.mean, abs(less.half_width))} h a job"
     if system.name in bills and now.name in bills:
         then, month = bills[now.name].month, bills[system.name].month
@@ -380,7 +383,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     ]
     yield " ".join(filter(None, doubts))
 
-    bills = comparison.bills_that_count(bills_in(comparison.result))
+    bills = comparison.bills_that_count(comparison.result.bills)
     if bills and cheapest_of(bills) != today:  # the answer has today
         bills = {name: bill for name, bill in bills.items() if name != today}
     unsure = break_even_sentences(comparison.break_evens)

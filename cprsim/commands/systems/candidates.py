@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
 from cprsim.commands.select.deciding import decide
-from cprsim.commands.select.option import FULL, RELOADING, PricedEntry
-from cprsim.commands.select.pricing import evaluator_of
+from cprsim.commands.select.pricing import FULL, RELOADING, PricedEntry, evaluator_of
 from cprsim.commands.systems.retention import MOST_CONTENTS, enough_contents, with_contents
 from cprsim.errors import MissingKeyError, ParameterError, choices
-from cprsim.files.units import SIZE
 from cprsim.job.policy import Policy
 from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.limit import NO_LIMIT, Limit
+from cprsim.results.words import hours
 from cprsim.scenario.assemble import Experiment, policies_of, policy_of
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.reading import LoadedScenario
@@ -107,9 +106,7 @@ def candidates_of(
         fields = {"strategy": name} | ({"interval": NEVER} if searched else {})
         try:
             _require_able(name, names, has_servers=has_servers, searched=searched)
-            candidate = candidate_of(RecoverySection.model_validate(fields), DEFAULT)
-            _require_memory(candidate.policy, experiment)
-            candidates.append(candidate)
+            candidates.append(candidate_of(RecoverySection.model_validate(fields), DEFAULT))
         except ParameterError as error:
             words = str(error).removeprefix(name).lstrip(": ")
             left_out[name] = LeftOut(words, MissingKeyError.key_of(error))
@@ -144,31 +141,16 @@ def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bo
         raise ParameterError(NO_TARGET)
 
 
-def _require_memory(policy: Policy, experiment: Experiment) -> None:
-    """Raise ParameterError for copies that take more memory than a node has for them."""
-    needed, most = memory_of_copies(policy, experiment), experiment.scenario.cluster.memory_bytes
-    if needed is not None and most is not None and needed > most:
-        raise ParameterError(
-            f"its copies take {SIZE.format(needed)} of a node's memory, more than "
-            f"`cluster.memory`, {SIZE.format(most)}"
-        )
-
-
-def memory_of_copies(policy: Policy, experiment: Experiment) -> float | None:
-    """Memory that copies take on the node that holds most; None: its state is not known [B]."""
-    largest_bytes = experiment.scenario.cluster.largest_bytes
-    return None if largest_bytes is None else policy.tax.memory * largest_bytes
-
-
 def _require_known(
     only: Sequence[str], comparable: set[str], left_out: Mapping[str, LeftOut]
 ) -> None:
     for name in only:
         if name in left_out:
-            raise ParameterError(f"--only: `{name}` can't run this job: {left_out[name].words}")
+            message = f"`{name}` can't run this job: {left_out[name].words}"
+            raise ParameterError(message, option="--only")
         if name not in comparable:
             names = [*sorted(comparable), *sorted(left_out)]
-            raise ParameterError(f"--only: there is no `{name}`; {choices(name, names)}")
+            raise ParameterError(f"there is no `{name}`; {choices(name, names)}", "--only")
 
 
 def _rank(name: str) -> int:
@@ -242,3 +224,36 @@ def _is_searched(candidate: Candidate, limit: Limit | None) -> bool:
         and limit is not None
         and candidate.entry.costs is None
     )
+
+
+# --------------------------------------------------------------------------- missing values
+
+
+def missing_keys(left_out: Mapping[str, LeftOut]) -> dict[str, list[str]]:
+    """Systems that are left out because the scenario lacks a key that every job has, by key."""
+    by_key: dict[str, list[str]] = {}
+    for name, why in left_out.items():
+        if why.key:
+            by_key.setdefault(why.key, []).append(name)
+    return dict(sorted(by_key.items(), key=lambda key: -len(key[1])))
+
+
+def missing_sentence(left_out: Mapping[str, LeftOut], n_systems: int) -> str:
+    """The sentence on systems left out, counted by missing key; empty without any."""
+    by_key = missing_keys(left_out)
+    if not by_key:
+        return ""
+    n = sum(map(len, by_key.values()))
+    keys = ", ".join(f"`{key}` ({len(names)})" for key, names in by_key.items())
+    return f"{n} of {n_systems} systems are not compared, as the scenario lacks {keys}."
+
+
+def split_save(experiment: Experiment) -> Iterator[str]:
+    """How a save that is given as one time is taken apart for systems that copy it first."""
+    job = experiment.facts
+    if job.save_background is None and job.write_h and job.node_bytes_per_h:
+        yield (
+            f"`costs.save` is one time: for systems that write behind the job, "
+            f"{hours(job.snapshot_h)} is the copy to host memory, {hours(job.persist_h)} the "
+            "writing (by state, storage and link)."
+        )

@@ -18,21 +18,19 @@ from cprsim.commands.systems.candidates import (
     FOUND,
     Candidate,
     LeftOut,
-    memory_of_copies,
 )
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.job.policy import Outside, Policy, Ring
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.decisive import Assumption, BreakEven, SpareNeed
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED, more_than
-from cprsim.results.money import Bills, bills_in, cheapest_of
+from cprsim.results.money import Bills, cheapest_of
 from cprsim.results.run import Result, load_result
-from cprsim.results.waiting import Waits, waits_of
+from cprsim.results.unknown import Assumption, BreakEven, SpareNeed
 from cprsim.results.words import every, percent, with_interval
-from cprsim.scenario.assemble import Experiment
+from cprsim.scenario.assemble import Experiment, memory_of_copies
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
 
@@ -101,10 +99,6 @@ class RankedSystem:
     @property
     def overhead(self) -> Estimate:
         return self.summary[OVERHEAD]
-
-    @property
-    def waits(self) -> Waits:
-        return waits_of(self.summary)
 
     @property
     def finishes(self) -> bool:
@@ -239,7 +233,7 @@ class Comparison:
 
     def costs_that_count(self) -> tuple[dict[str, float], str | None]:
         """Cost per month, else overhead, of systems that may be the best; and the cheapest."""
-        if not (bills := bills_in(self.result)):
+        if not (bills := self.result.bills):
             return {system.name: system.overhead.mean for system in self.able}, self.best
         counted = self.bills_that_count(bills)
         costs = {name: float(bill.month.total_cents) for name, bill in counted.items()}
@@ -305,7 +299,7 @@ def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts
 
 
 def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
-    result, summary = comparison.result, comparison.result.spreads()
+    result, summary = comparison.result, comparison.result.summary
     ranked_systems = []
     for policy in result.policies:
         facts, of_policy = comparison.facts[policy.name], summary[policy.name]

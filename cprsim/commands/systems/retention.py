@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from cprsim.commands.select.option import PricedEntry
+from cprsim.commands.select.pricing import PricedEntry
 from cprsim.commands.select.search import WORTH_A_SAVE
 from cprsim.commands.systems.after import content_every_h
 from cprsim.job.policy import Medium, Policy

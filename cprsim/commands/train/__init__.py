@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command
+@command("cprsim train criteo-kaggle --replay 1")
 def train(
     scenario: ScenarioLike,
     overrides: Overrides = (),

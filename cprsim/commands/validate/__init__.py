@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from cprsim.scenario.schema import Scenario as Settings
 
 
-@command
+@command("cprsim validate quickstart --set job.useful='30 h'")
 def validate(
     scenario: ScenarioLike | None = None, overrides: Overrides = (), *, schema: bool = False
 ) -> Answer:
@@ -61,7 +62,7 @@ def validate(
     if schema:
         return _answer_of_schema()
     if scenario is None:
-        raise ParameterError("scenario: name one, or ask for the --schema")
+        raise ParameterError("name a scenario, or ask for the schema", option="scenario")
     source = source_of(scenario, overrides)
     is_named = isinstance(scenario, str | Path) and source.text is None
     name = str(scenario if is_named else source.path)
@@ -80,7 +81,7 @@ def _answer(
 ) -> Answer:
     """A scenario that can run, or None and each problem with its file and line."""
     rows = [
-        (str(problem.place.file), problem.place.line, problem.key, problem.message)
+        (str(replace(problem.place, line=None)), problem.place.line, problem.key, problem.message)
         for problem in problems
     ]
     frame = pd.DataFrame(rows, columns=["file", "line", "key", "message"], dtype=object)

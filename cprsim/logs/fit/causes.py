@@ -88,8 +88,8 @@ def _grouped(outages: Outages) -> Outages:
     frequent = [code for code in order.tolist() if counts[code] >= FEWEST]
     if len(frequent) < 2:
         raise ParameterError(
-            f"--causes: the log names {len(frequent)} cause(s) with {FEWEST} failures; two are "
-            "needed"
+            f"the log names {len(frequent)} cause(s) with {FEWEST} failures; two are needed",
+            option="--causes",
         )
     names = [outages.cause_names[code] or NAMELESS for code in frequent]
     code = np.full(len(outages.cause_names), len(frequent), dtype=np.int64)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.errors import ParameterError
+from cprsim.errors import ParameterError, counted
 from cprsim.failures.sources import stream
 from cprsim.job.distributions import Distribution, PiecewiseHazard
 from cprsim.job.records import Estimate, Floats
@@ -154,7 +154,7 @@ def rank(
     some, resampled_every = lifetimes.at_most(MOST_RESAMPLED)
     some = _with_competitors(some, stream(seed, 0, "fit/bootstrap/competitors"))
     curve = survival_curve(lifetimes)
-    for name in families:
+    for name in counted("fitting families", [*families]):
         try:
             piecewise = name == PiecewiseHazard.family
             fitted = fit_piecewise(lifetimes) if piecewise else fit(FAMILIES[name], lifetimes)

@@ -67,7 +67,8 @@ def format_of(name: str) -> LogFormat:
     """The format of a name."""
     if name not in names():
         known_names = ", ".join((*names(), "costs"))
-        raise ParameterError(f"--format: there is no {one_line(name)!r}; known are {known_names}")
+        message = f"there is no {one_line(name)!r}; known are {known_names}"
+        raise ParameterError(message, option="--format")
     log_format: LogFormat = import_module(f"{__name__}.{name.replace('-', '_')}").FORMAT
     return log_format
 
@@ -113,7 +114,7 @@ def read_log(log: Path, spec: LogSpec | None = None) -> Outages:
     name, why = (spec.format, "") if spec.format else guess(log)
     form = format_of(name)
     for option, message in not_taken(spec, name):
-        raise ParameterError(f"{option}: {message}")
+        raise ParameterError(message, option)
     read: Log = form.read(log, spec)
     if why and (form.order < GENERAL or "commas" not in why):
         note = Note("read_as", None, f"read as format {name}: {why} (--format overrides)")

@@ -13,7 +13,7 @@ import pandas as pd
 from cprsim.failures.outages import Note
 from cprsim.job.records import Floats
 from cprsim.logs.jobs.causes import DONE, word_of
-from cprsim.logs.reading import csv_pieces, named_columns, no_row_where, separator_of
+from cprsim.logs.reading import named_columns, no_row_where, read_csv, separator_of
 from cprsim.logs.times import read_times
 
 NEEDED_OF_ATTEMPTS = {"start", "end", "last_step"}
@@ -77,12 +77,15 @@ def _end(about: dict[str, Any], row: Any, *, is_last: bool) -> Iterator[dict[str
 
 def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFrame:
     """Attempts in order of time, checked."""
-    table = pd.concat(csv_pieces(path))
+    table = read_csv(path)
     columns = (*TEXTS, "start", "end", *STEPS, "step_seconds")
     rows = named_columns(table.drop_duplicates(), {}, path, columns, OPTIONAL)
     rows = rows.reindex(columns=list(columns)).astype(object).fillna("")
     rows = rows.apply(lambda cells: cells.str.strip())
     notes.append(NOTE)
+    if (rows["cause"] == "").all() and rows["job"].duplicated().any():
+        words = f"no row of {path.name} has a cause: all ends but a job's last count as failures"
+        notes.append(Note("assumed", None, words))
     if others := [str(name) for name in table if str(name).strip() not in columns]:
         words = f"column(s) of {path.name} that were not read: {', '.join(others)}"
         notes.append(Note("dropped", None, words))

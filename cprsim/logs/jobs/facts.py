@@ -89,9 +89,9 @@ def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedge
     try:
         every_s = 3600.0 * TIME.parse(every)
     except ParameterError as error:
-        raise ParameterError(f"--saves-every {every!r} {error}") from None
+        raise ParameterError(f"{every!r} {error}", option="--saves-every") from None
     if not every_s > 0:
-        raise ParameterError(f"--saves-every {every!r}: must be longer than no time")
+        raise ParameterError(f"{every!r} must be longer than no time", option="--saves-every")
     return tuple(replace(job, save_every=every_s / job.step_s) for job in jobs)
 
 

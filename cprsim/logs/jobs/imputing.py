@@ -21,6 +21,7 @@ from cprsim.logs.jobs.timeline import LoggedAttempt
 ORDER = (
     "detect", "save", "wait", "reschedule", "regroup", "load", "warm-up", "replay", "rebuild",
 )  # fmt: skip
+WORK = "work"  # what follows the last stage
 NOT_ALWAYS = "wait"  # a stage that is booked only where the log tells it
 EXPECTED_SHARE = 0.5  # of the failures that have a stage, for it to be missed in the others
 MOST_KEPT = 200  # failures that others are drawn from
@@ -51,21 +52,15 @@ def stage_times_of(attempts: Sequence[LoggedAttempt]) -> pd.DataFrame:
     stages = [
         name for name in ORDER if n_of[name] > EXPECTED_SHARE * len(complete) and name != NOT_ALWAYS
     ]
-    rows = np.array([_took_s(attempt, stages) for attempt in single], dtype=np.float64)
-    return pd.DataFrame(rows.reshape(len(single), len(stages)), columns=stages).dropna(how="all")
-
-
-def _took_s(attempt: LoggedAttempt, stages: Sequence[str]) -> Floats:
-    """Seconds of each stage: NaN unless the log says its start, and that of the next."""
-    starts = {name: at_s for name, at_s in attempt.stages if isfinite(at_s)}
-    if stages and isfinite(attempt.failed_s):
-        starts.setdefault(stages[0], attempt.failed_s)
-    order = [*sorted(starts.values()), attempt.begin_s]
-    took_s = np.full(len(stages), nan)
-    for place, (name, following) in enumerate(pairwise([*stages, ""])):
-        if name in starts and (not following or following in starts):
-            took_s[place] = order[order.index(starts[name]) + 1] - starts[name]
-    return took_s
+    began = [
+        dict.fromkeys(stages[:1], one.failed_s)
+        | {name: at_s for name, at_s in (*one.stages, (WORK, one.begin_s)) if isfinite(at_s)}
+        for one in single
+    ]
+    starts = pd.DataFrame(began, columns=[*ORDER, WORK], dtype=np.float64)
+    took_s = starts.bfill(axis=1).shift(-1, axis=1) - starts
+    is_told = starts[[*stages, WORK]].notna().to_numpy()[:, 1:]  # the start of the next one
+    return took_s[stages].where(is_told).dropna(how="all")
 
 
 class ImputedFailure(NamedTuple):
@@ -131,10 +126,7 @@ class Imputer:
         ]
         names, starts = [name for name, _ in expected], [at_s for _, at_s in expected]
         if isfinite(attempt.failed_s):
-            if not names:
-                return ["detect"], [attempt.failed_s]
-            if not isfinite(starts[0]):
-                starts[0] = attempt.failed_s
+            starts[0] = attempt.failed_s
         elif not names or (isfinite(starts[0]) and starts[0] > attempt.alive_s):
             names, starts = ["detect", *names], [nan, *starts]
         return names, starts

@@ -12,6 +12,7 @@ from math import inf, isfinite, isnan, nan
 import numpy as np
 import pandas as pd
 
+from cprsim.errors import counted
 from cprsim.failures.sources import stream
 from cprsim.job.records import PARTS, S_PER_H, Estimate, Floats
 from cprsim.logs.jobs.imputing import ImputedFailure, Imputer, stage_times_of
@@ -87,7 +88,6 @@ class JobLedger:
     save_every: float  # steps between saves: infinite if it never saved, NaN if that is not told
     save_stalls_h: Floats  # of saves whose start and end the log gives
     incidents: tuple[Charged, ...]
-    took_h: dict[str, Floats]  # stages of the incidents, NaN where the log does not say
     useful_at_h: tuple[tuple[float, float], ...]  # begin, end: of the likeliest course
     inferred: dict[str, int]
     planned: dict[str, int]  # ends of attempts that are no failures, by their causes
@@ -114,12 +114,12 @@ def ledgers(events: Events, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[J
             leave_open(course)
     usual_of_all = stage_times_of([attempt for course in courses for attempt in course.attempts])
     booked = []
-    for number, course in enumerate(courses):
-        usual_of_job = stage_times_of(course.attempts)
-        usual = usual_of_job if len(usual_of_job) >= FEW_INCIDENTS else usual_of_all
+    for number, course in enumerate(counted("booking jobs", courses)):
+        usual = stage_times_of(course.attempts)
+        usual = usual if len(usual) >= FEW_INCIDENTS else usual_of_all
         known_s = course.warm_ups_s if len(course.warm_ups_s) >= FEW_INCIDENTS else of_all_s
         booking = _Booking(course, usual, known_s, n_draws, stream(seed, number, "ledger"))
-        booked.append(booking.ledger(usual_of_job))
+        booked.append(booking.ledger())
     return tuple(booked)
 
 
@@ -131,16 +131,6 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
     }
     is_unknown = any(isnan(job.parts["warm-up"].mean) for job in jobs)  # of one job: of all
     return totals | ({"warm-up": Estimate(nan)} if is_unknown else {})
-
-
-def _took_h(usual: pd.DataFrame, course: JobTimeline) -> dict[str, Floats]:
-    """Hours of the stages that the log tells in full."""
-    took_h = {str(name): took_s.to_numpy() / S_PER_H for name, took_s in usual.items()}
-    if not course.tells_detection and "detect" in took_h:
-        took_h["reschedule"] = took_h.pop("detect")
-    if any(course.warm_ups_s):
-        took_h["warm-up"] = np.array(course.warm_ups_s) / S_PER_H
-    return took_h
 
 
 def _as_relaunch(stages: Iterable[tuple[str, Floats]]) -> Iterator[tuple[str, Floats]]:
@@ -219,7 +209,7 @@ class _Booking:
         self._charged: list[tuple[LoggedAttempt, ImputedFailure, dict[str, Floats]]] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
 
-    def ledger(self, usual: pd.DataFrame) -> JobLedger:
+    def ledger(self) -> JobLedger:
         """Book all, in order of time."""
         course, pace = self._course, self._pace
         for attempt in course.attempts:
@@ -249,7 +239,6 @@ class _Booking:
             save_every=_steps_between_saves(course, pace.every_steps),
             save_stalls_h=stalls_s(course) / S_PER_H,
             incidents=tuple(self._charge(*charged) for charged in self._charged),
-            took_h=_took_h(usual, course),
             useful_at_h=useful_at_h,
             inferred=self._inferred,
             planned=dict(self._planned),

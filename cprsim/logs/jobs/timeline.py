@@ -165,7 +165,8 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobT
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
     _check_order(course, steps, other_events)
     is_incident = ~other_events["event"].str.startswith("save.").to_numpy(dtype=bool)
-    _check_steps(course, reached_s, step, others_s[is_incident])
+    attempt = steps["attempt"].to_numpy()
+    _check_steps(course, reached_s, step, attempt, others_s[is_incident])
     course.background = bool((other_events["event"] == "save.resume").any())
     for at_s, event in heapq.merge(progress, events, key=lambda pair: pair[0]):
         if isinstance(event, float):
@@ -209,18 +210,20 @@ def _check_order(course: JobTimeline, steps: pd.DataFrame, events: pd.DataFrame)
         raise course.contradiction((at_ns - course.begins_ns) / NS_PER_S, message)
 
 
-def _check_steps(course: JobTimeline, at_s: Floats, step: Floats, incidents_s: Floats) -> None:
-    """Raise ParameterError if the steps of two jobs alternate: one is below both its neighbours.
+def _check_steps(
+    course: JobTimeline, at_s: Floats, step: Floats, attempt: Ints, incidents_s: Floats
+) -> None:
+    """Raise ParameterError if the steps of two jobs alternate: they go back without an incident.
 
-    One job rolls back only at an incident, and needs time to exceed its earlier step.
+    Within one attempt once is enough; else it may be a restart that left no event.
     """
-    n_before = np.searchsorted(incidents_s, at_s)
-    is_low = (step[1:-1] < step[:-2] - STEP_BACK) & (step[2:] > step[:-2])
-    is_low &= n_before[1:-1] == n_before[:-2]
-    if (n := int(is_low.sum())) >= FEWEST_BACK:
-        raise course.contradiction(
-            float(at_s[1:-1][is_low][0]), f"the steps alternate between two jobs, {n} times in all"
-        )
+    is_quiet = np.diff(np.searchsorted(incidents_s, at_s)) == 0
+    goes_back = (np.diff(step) < -STEP_BACK) & is_quiet
+    is_sure = goes_back & (np.diff(attempt) == 0) & (attempt[1:] >= 0)
+    is_low = goes_back[:-1] & (step[2:] > step[:-2])
+    if is_sure.any() or is_low.sum() >= FEWEST_BACK:
+        first_s = float(at_s[1:][goes_back][0])
+        raise course.contradiction(first_s, "the steps go back, as where two jobs alternate")
 
 
 def _telling(reached_s: Floats, step: Floats, attempt: Ints, others_s: Floats) -> np.ndarray:
@@ -295,7 +298,7 @@ class JobTimeline:
             self._halt(at_s, event)
             self._now.to_step = step
         elif name == "train.resume":
-            self._resume(at_s, step)
+            self._resume(at_s, event)
         elif name.startswith("save."):
             self._saving(at_s, event)
         elif name == "job.end":
@@ -318,16 +321,16 @@ class JobTimeline:
         self._run.see(at_s, step)
         self._at_s = at_s
 
-    def _resume(self, at_s: float, step: float) -> None:
+    def _resume(self, at_s: float, event: Any) -> None:
         if self._state is WORK:
             run = self._run
-            has_worked = max(run.last_step, step) > run.begin_step + STEP_BACK
-            if not has_worked and isfinite(run.begin_s):
+            has_worked = max(run.last_step, event.step) > run.begin_step + STEP_BACK
+            if isfinite(run.begin_s) and (not has_worked or 0 <= event.attempt <= self._number):
                 self._no_second(at_s, run.begin_s, "train.resume")
                 return
             self._stop()
         if self._state is not OVER:
-            self._go_on(at_s, step)
+            self._go_on(at_s, event.step)
 
     def _go_on(self, at_s: float = nan, step: float = nan) -> None:
         """Work begins, at an instant that is known or not."""

@@ -57,11 +57,8 @@ def _delay_s(run: LoggedAttempt, pace: JobPace) -> float:
         if not (run.points.step[:1] >= run.to_step).any():  # else it began at some other step
             return nan
         run.begin_s, run.begin_step = run.stages[-1][1], run.to_step
-        at_s, step, stalled, open_ = run.points
-        run.points = Points(
-            np.append(run.begin_s, at_s), np.append(run.begin_step, step),
-            np.append(False, stalled), np.append(False, open_),
-        )  # fmt: skip
+        begin = run.begin_s, run.begin_step, False, False
+        run.points = Points(*map(np.append, begin, run.points))
     points, saves = run.points, run.points.open_ | run.points.stalled
     saves = saves | (saves_within(points, pace) & pace.loses_saves)
     took_s, steps = np.diff(points.at_s), np.diff(points.step)

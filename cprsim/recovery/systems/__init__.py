@@ -1,28 +1,62 @@
 """All recovery systems by name: the strategies of the paper, then those of the literature.
 
-Then those of every Python file of the folder that the environment names as CPRSIM_SYSTEMS: a
-system of your own is one file there, which has it as `SYSTEM`, or several as the tuple `SYSTEMS`.
+Each file of this folder has a family of them as the tuple `SYSTEMS`. Then those of every Python
+file of the folder that the environment names as CPRSIM_SYSTEMS: a system of your own is one file
+there, which has it as `SYSTEM`, or several as the tuple `SYSTEMS`.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from pkgutil import iter_modules
 
 from cprsim.errors import ParameterError
 from cprsim.recovery import paper
 from cprsim.recovery.system import System
-from cprsim.recovery.systems import announced, behind, elastic, memory, parity, written
 
 SYSTEMS_PATH = "CPRSIM_SYSTEMS"
-ROOMS = (announced, behind, elastic, memory, parity, written)
-SYSTEMS: dict[str, System] = {
-    system.name: system for room in (paper, *ROOMS) for system in room.SYSTEMS
-}
-N_SHIPPED = len(SYSTEMS)  # the first ones; a user's follow
+PAPER = {system.name: system for system in paper.SYSTEMS}
+
+
+@cache
+def shipped_systems() -> dict[str, System]:
+    """Those that come with the program."""
+    rooms = [import_module(f"{__name__}.{room.name}") for room in iter_modules(__path__)]
+    return PAPER | {system.name: system for room in rooms for system in room.SYSTEMS}
+
+
+@cache
+def all_systems() -> dict[str, System]:
+    """Those that come with the program, then the user's."""
+    systems = dict(shipped_systems())
+    if folder := os.environ.get(SYSTEMS_PATH):
+        for system in _user_systems(Path(folder)):
+            if system.name in systems:
+                raise ParameterError(f"there is a recovery system `{system.name}` already")
+            systems[system.name] = system
+    return systems
+
+
+class _Systems(Mapping[str, System]):
+    """All systems, of which the paper's are there without the files of the others."""
+
+    def __getitem__(self, name: str) -> System:
+        return PAPER[name] if name in PAPER else all_systems()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(all_systems())
+
+    def __len__(self) -> int:
+        return len(all_systems())
+
+
+SYSTEMS = _Systems()
 
 
 def _user_systems(folder: Path) -> Iterator[System]:
@@ -44,9 +78,5 @@ def _user_systems(folder: Path) -> Iterator[System]:
         yield from getattr(module, "SYSTEMS", ())
 
 
-for _system in (
-    _user_systems(Path(os.environ[SYSTEMS_PATH])) if os.environ.get(SYSTEMS_PATH) else ()
-):
-    if _system.name in SYSTEMS:
-        raise ParameterError(f"there is a recovery system `{_system.name}` already")
-    SYSTEMS[_system.name] = _system
+if os.environ.get(SYSTEMS_PATH):  # what is wrong with them is said by every command
+    all_systems()

@@ -10,8 +10,8 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.files.units import TIME
 from cprsim.job.intervals import young_h
-from cprsim.job.options import EVERY, time
-from cprsim.job.policy import Capture, Policy, Tax, WhenBusy
+from cprsim.job.options import EVERY, POSITIVE, time
+from cprsim.job.policy import Policy, SaveSchedule, Tax, WhenBusy
 from cprsim.recovery import building_blocks as build
 from cprsim.recovery.building_blocks import DETECT, LOAD, PUBLISHED, RECALLED, WAIT, row
 from cprsim.recovery.system import Family, JobProfile
@@ -29,7 +29,9 @@ def on_notice(job: JobProfile, o: Any) -> Policy:
     if not every_h > 0.0:
         raise ParameterError("saves cost nothing, so that Young's rule gives none: give `every`")
     remote = build.remote_tier(job)
-    besides = Capture(build.REMOTE, every_h, stall=job.save_stall, background=job.save_background)
+    besides = SaveSchedule(
+        build.REMOTE, every_h, stall=job.save_stall, background=job.save_background
+    )
     saves = replace(besides, tier=ON_NOTICE, every_h=None, when_busy=WhenBusy.SKIP, on_notice=True)
     return Policy(
         o.name,
@@ -72,7 +74,7 @@ def _announced(job: JobProfile, o: Any, least_h: float) -> tuple[tuple[str, ...]
     return names, o.every or build.own_interval_h(unannounced)
 
 
-UNANNOUNCED = time(f"{EVERY}Young's for unannounced failures", bound="positive")
+UNANNOUNCED = time(f"{EVERY}Young's for unannounced failures", bound=POSITIVE)
 _row = partial(row, interval="every", family=Family.AFTERWARDS)
 SYSTEMS = (
     _row(

@@ -15,7 +15,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.job.distributions import Constant
 from cprsim.job.intervals import ROUNDING
-from cprsim.job.options import time
+from cprsim.job.options import POSITIVE, time
 from cprsim.job.policy import Policy, Tax
 from cprsim.recovery import building_blocks as build
 from cprsim.recovery.building_blocks import PUBLISHED, RECALLED, SECONDARY, row
@@ -69,7 +69,9 @@ def async_save(
         step_h = job.needed("step_h", "without `every` it")
         every_h = step_h * checkfreq_steps(step_h, stall_h + behind_h, stall_h)
     else:
-        every_h = o.every or build.interval_h(job, stall_h, behind_h / o.in_flight)
+        # saves in flight share the storage's bandwidth
+        busy_h = max(behind_h / o.in_flight, min(behind_h, written * (job.write_h or 0.0)))
+        every_h = o.every or build.interval_h(job, stall_h, busy_h)
     load = Constant(copy_h) if direct else job.load
     return Policy(
         o.name,
@@ -217,7 +219,7 @@ SYSTEMS = (
         "rows touched since a whole save, quantised, behind the job",
         source="Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits "
         "secondary",
-        overrides={"every": time("progress between saves (published)", 0.5, "positive")},
+        overrides={"every": time("progress between saves (published)", 0.5, POSITIVE)},
         assumed=INCREMENTS, runs_as="TorchRec, DeepRec, TorchEasyRec",
         not_counted="the accuracy loss of quantised saves is not priced",
     ),

@@ -15,7 +15,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.job.distributions import Constant
 from cprsim.job.legal import MOST_UNITS
-from cprsim.job.options import EVERY, GROWS, IN_GROUPS, count, growth, share, time
+from cprsim.job.options import EVERY, GROWS, IN_GROUPS, POSITIVE, SOME, count, growth, share, time
 from cprsim.job.policy import (
     Elastic,
     Groups,
@@ -248,7 +248,6 @@ _swift = partial(
     "they and the replays cost alike (derived here).",
     not_modelled="which stage waits for which; selective logging; the memory that logs take.",
 )  # fmt: skip
-SOME = "above 0 and at most 1"
 LEAVING = "reconfigure throughput backstop grows"
 SMALLER_BATCHES = "the accuracy loss of smaller batches while a group is missing is not priced"
 _row = partial(row, family=Family.ELASTIC)
@@ -329,7 +328,7 @@ SYSTEMS = (
             "grows": growth(f"{GROWS}so the executed artifact does", "next loss"),
             "every": time(
                 "progress between saves to the remote storage, for the loss of all nodes; default: "
-                "none", bound="positive",
+                "none", bound=POSITIVE,
             ),
         },
         interval="every",
@@ -356,7 +355,7 @@ SYSTEMS = (
         RECALLED, "saves every few steps; the job starts again in another shape on the nodes left",
         source="Athlur et al. 2022 (EuroSys): mechanism recalled; interval, restart and throughput "
         "of the executed artifact of Oobleck",
-        overrides={"every": time(f"{EVERY}10 steps; a step at least", bound="positive")},
+        overrides={"every": time(f"{EVERY}10 steps; a step at least", bound=POSITIVE)},
         interval="every",
         assumed="without `restarts`, a restart takes the same time on any number of nodes. In the "
         "artifact it takes 33 to 96 s on 29 to 15 of them: with a failure each 10 min the mean "

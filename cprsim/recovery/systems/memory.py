@@ -14,16 +14,16 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.job.distributions import Constant
 from cprsim.job.intervals import ROUNDING, young_h
-from cprsim.job.options import IN_GROUPS, OPTIONS, UP_TO_ALL, count, time, times
+from cprsim.job.options import IN_GROUPS, OPTIONS, POSITIVE, UP_TO_ALL, count, time, times
 from cprsim.job.policy import (
     OWN,
-    Capture,
     Groups,
     Medium,
     Placement,
     Policy,
     Ring,
     Rule,
+    SaveSchedule,
     Tax,
     Tier,
     WhenBusy,
@@ -95,10 +95,10 @@ def local_copies(
 
 def passed_on(
     tier: str, after: str, hours: float, every_h: float, wanted_h: float | None
-) -> Capture:
+) -> SaveSchedule:
     """Asynchronous copies of a tier's saves to another: every `wanted_h`, or less often if slow."""
     nth = build.nth_that_fits(max(hours, wanted_h or 0.0), every_h)
-    return Capture(
+    return SaveSchedule(
         tier, after=after, background=Constant(hours), in_flight=2, every_nth=nth,
         when_busy=WhenBusy.SKIP,
     )  # fmt: skip
@@ -172,7 +172,7 @@ def gemini(job: JobProfile, o: Any, *, part: bool = False) -> Policy:
         ),
         captures=(  # two in flight: one that ends as the next begins does not delay it
             build.periodic_capture(PEERS, every_h, stall_h, background_h, in_flight=2),
-            Capture(
+            SaveSchedule(
                 build.REMOTE, max(o.remote_every, to_remote.mean_h), background=to_remote,
                 in_flight=2, when_busy=WhenBusy.SKIP,
             ),
@@ -237,7 +237,7 @@ def _on_disks(job: JobProfile, name: str, place: Placement, load_h: float) -> Ti
     return Tier(name, Medium.SSD, place, job.role, Constant(load_h))
 
 
-def _stalling(job: JobProfile, o: Any, level_saves: list[SavesOfLevel]) -> list[Capture]:
+def _stalling(job: JobProfile, o: Any, level_saves: list[SavesOfLevel]) -> list[SaveSchedule]:
     """Saves of each level at the given or Young's interval, without levels that no failure needs.
 
     An interval as long as the job means no saves.
@@ -260,7 +260,7 @@ def _stalling(job: JobProfile, o: Any, level_saves: list[SavesOfLevel]) -> list[
     ]
 
 
-def _following(job: JobProfile, o: Any, level_saves: list[SavesOfLevel]) -> list[Capture]:
+def _following(job: JobProfile, o: Any, level_saves: list[SavesOfLevel]) -> list[SaveSchedule]:
     """Saves of the first level, which the others follow as often as given, else as they can."""
     (local, local_h, _), *slower = level_saves
     every_h, *more_h = o.every or [build.interval_h(job, local_h, 0.0)]
@@ -294,7 +294,7 @@ def moc(job: JobProfile, o: Any) -> Policy:
         tiers=(Tier(SNAPSHOT, Medium.HOST, OWN, job.role), build.remote_tier(job)),
         captures=(
             build.periodic_capture(SNAPSHOT, every_h, stall_h, snapshot_h - stall_h),
-            Capture(
+            SaveSchedule(
                 build.REMOTE, after=SNAPSHOT, background=Constant(persist_h),
                 in_flight=2 if persist_h <= every_h else 1,  # rounding leaves none out
             ),
@@ -323,7 +323,7 @@ def save_fraction(n_experts: int, n_saved_each: int, expert_share: float) -> flo
 
 EVERY_LEVEL = times(
     "progress between saves of each level, the fastest first; default: each level's own Young "
-    "interval", bound="positive",
+    "interval", bound=POSITIVE,
 )  # fmt: skip
 _levels = partial(
     row, mark=RECALLED, overrides={"every": EVERY_LEVEL}, family=Family.LEVELS,
@@ -336,10 +336,10 @@ GEMINI_OPTIONS = {
     "copies": count("machines that hold each shard, its own included", 2, UP_TO_ALL),
     "every": time(
         "progress between copies to peers; default: the fewest steps that one fits in",
-        bound="positive",
+        bound=POSITIVE,
     ),
     "remote_every": time(
-        "progress between saves to the remote storage; at least the time of one", 3.0, "positive"
+        "progress between saves to the remote storage; at least the time of one", 3.0, POSITIVE
     ),
 }  # fmt: skip
 GEMINI_KEYS = "copies placement every idle remote_every"

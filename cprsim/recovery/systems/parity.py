@@ -10,7 +10,7 @@ from typing import Any
 
 from cprsim.errors import ParameterError
 from cprsim.job.distributions import Constant
-from cprsim.job.options import count, time
+from cprsim.job.options import POSITIVE, count, time
 from cprsim.job.policy import (
     Groups,
     Medium,
@@ -90,7 +90,7 @@ SYSTEMS = (
             "rebuild": time(
                 "how long a rebuild takes; default: k shards over the link of a server"
             ),
-            "parity": count("servers of parity that a stripe has on top, m", 1, "positive"),
+            "parity": count("servers of parity that a stripe has on top, m", 1, POSITIVE),
         },
         interval="backstop", family=Family.PARITY,
         assumed="saves against losses of more than the parity, which are no part of ECRec. The "

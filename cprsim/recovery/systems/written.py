@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 
 from cprsim.errors import ParameterError
 from cprsim.job.distributions import Constant
-from cprsim.job.options import Option, time
+from cprsim.job.options import POSITIVE, Option, time
 from cprsim.job.policy import (
-    Capture,
     Elastic,
     Medium,
     Policy,
     Rule,
+    SaveSchedule,
     Stage,
     StageKind,
     Tax,
@@ -31,20 +31,20 @@ from cprsim.job.records import OverLink
 from cprsim.recovery.building_blocks import at_own_intervals, row
 from cprsim.recovery.system import JobProfile
 
-Filled = TypeVar("Filled", Tier, Capture, Stage, Elastic)
+Filled = TypeVar("Filled", Tier, SaveSchedule, Stage, Elastic)
 
 
 DERIVED = (StageKind.RETRY, StageKind.PLANNED)
 POLICY_OPTIONS = {
     "tiers": Option(tuple[Tier, ...], "where copies lie", ()),
-    "captures": Option(tuple[Capture, ...], "saves: their tier, content and interval", ()),
+    "captures": Option(tuple[SaveSchedule, ...], "saves: their tier, content and interval", ()),
     "rules": Option(
         tuple[Rule, ...], "recoveries from failures: the first rule that applies is used", (),
         needed=({"reverts": "all", "to": "start", "stages": ("detect", "reschedule")},),
     ),
     "elastic": Option(Elastic, "the speed without some units of the role"),
     "every": time(
-        "progress between the saves whose interval is `young`; default: Young's", bound="positive"
+        "progress between the saves whose interval is `young`; default: Young's", bound=POSITIVE
     ),
     "tax": Option(Tax, "permanent overhead of the system", Tax()),
 }  # fmt: skip
@@ -68,7 +68,9 @@ def plan(job: JobProfile, o: Any) -> Policy:
     )
 
 
-def _capture(job: JobProfile, capture: Capture, is_remote: bool, every_h: float | None) -> Capture:
+def _capture(
+    job: JobProfile, capture: SaveSchedule, is_remote: bool, every_h: float | None
+) -> SaveSchedule:
     if every_h is not None and capture.every_h is not None and isnan(capture.every_h):
         capture = replace(capture, every_h=every_h)
     if not is_remote or capture.stall is not None or capture.background is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.accuracy.expected import jackknife_error
+from cprsim.accuracy.curve import jackknife_error
 from cprsim.job.losses import MORE_BYTES, WHOLE
 from cprsim.job.records import Floats, Ints
 from cprsim.training.measuring.fit import FittedCurve, SeedMean, predicted, weighted

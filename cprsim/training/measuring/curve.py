@@ -7,9 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.accuracy.curve import FEWEST_SEEDS_TO_USE, UNFIT, StalenessCurve
-from cprsim.accuracy.expected import MeanLoss
-from cprsim.accuracy.response import Replicate, Response, Weight
+from cprsim.accuracy.curve import (
+    FEWEST_SEEDS_TO_USE,
+    UNFIT,
+    MeanLoss,
+    Replicate,
+    Response,
+    StalenessCurve,
+    Weight,
+)
 from cprsim.job.losses import ALWAYS, WHOLE, Metric
 from cprsim.job.records import ShardLoss
 from cprsim.results.folder import git_state

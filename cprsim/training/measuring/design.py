@@ -67,7 +67,8 @@ def design_of(strategies: Sequence[str]) -> Design:
     unknown = [name for name in names if name not in RESPONSE_KEYS]
     if unknown or WHOLE not in names:
         wrong = f"`{unknown[0]}` is none" if unknown else f"`{WHOLE}` is missing"
-        raise ParameterError(f"--strategy: {wrong}; known are {', '.join(RESPONSE_KEYS)}")
+        known = ", ".join(RESPONSE_KEYS)
+        raise ParameterError(f"{wrong}; known are {known}", option="--strategy")
     return Design(names)
 
 

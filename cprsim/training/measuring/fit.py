@@ -24,7 +24,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from scipy import optimize, stats
 
-from cprsim.accuracy.response import Replicate, Weight, aged, weighed
+from cprsim.accuracy.curve import Replicate, Weight, aged, weighed
 from cprsim.errors import ParameterError
 from cprsim.job.losses import WHOLE, Metric
 from cprsim.job.records import HIGH, Floats

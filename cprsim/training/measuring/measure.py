@@ -19,9 +19,9 @@ from cprsim.files import write_whole, writes
 from cprsim.job.losses import ALWAYS, WHOLE, Metric
 from cprsim.results.folder import exclusive_lock, readable
 from cprsim.results.identity import file_digest
+from cprsim.scenario.curves import kernel_block
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
-from cprsim.scenario.trained_on import kernel_block
 from cprsim.training.kernel.blas import one_thread
 from cprsim.training.measuring.design import Design
 from cprsim.training.measuring.expectation import Expected
@@ -77,7 +77,8 @@ class MeasureRequest:
         for metric in chosen:
             if metric not in available:
                 has = ", ".join(observed.loss)
-                raise ParameterError(f"--metric: not all runs report `{metric}`; they have {has}")
+                message = f"not all runs report `{metric}`; they have {has}"
+                raise ParameterError(message, option="--metric")
         return chosen
 
     @property
