@@ -15,7 +15,6 @@ import pandas as pd
 from cprsim.errors import ParameterError
 from cprsim.failures.limits import MOST_NODES
 from cprsim.failures.outages import (
-    ROUNDING_H,
     Counted,
     Note,
     Outages,
@@ -34,13 +33,13 @@ from cprsim.logs.names import spellings
 from cprsim.logs.node_file import lives_of, read_nodes
 from cprsim.logs.reading import FIRST_ROW, no_row_where
 from cprsim.logs.spec import A_LOG, TABLE_OPTIONS, LogSpec
+from cprsim.logs.states import BETWEEN_LOOKS
 from cprsim.logs.times import DAY_H, Times, date_h, read_times, written
 
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
-BETWEEN_LOOKS = 1.5  # steps, at most: a longer time is one in which nobody looked
-MOSTLY, NEARLY_ALL = 0.5, 0.9  # shares
+MOSTLY = 0.5
 MUCH, FEW, AGAIN_H = 0.1, 2, 1.0  # failures of one node that follow each other
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
@@ -238,30 +237,27 @@ def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
         late = (rows[name] > latest_h).to_numpy(dtype=bool)
         if late.any():
             at = written(float(rows[name].to_numpy()[late][0]))
-            remedy = "; leave the end of what lasts still empty" if name == "end" else ""
-            complaint = f"of {{value}} lies in the future ({at}){remedy}"
+            complaint = f"of {{value}} lies in the future ({at}): leave unknown ends empty"
             no_row_where(late, rows["node"], path, name, complaint)
 
 
 def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float) -> None:
     """Raise TraceError where the rows of nodes fill most of their time: these are no outages."""
-    rows = rows[["node", "start", "end"]].dropna()
-    rows = rows[rows["node"].map(rows["node"].value_counts()).astype(int) > 1]  # several each
-    if rows.empty or (rows["end"] - rows["start"]).sum() < MOSTLY * window_h:
-        return  # not even one node
-    rows = rows.sort_values(["node", "start", "end"])
-    of_node = rows.groupby("node", observed=True)
-    before_h = of_node["end"].cummax().groupby(rows["node"], observed=True).shift()
+    n_several = int((rows["node"].value_counts() > 1).sum())
+    if (rows["end"] - rows["start"]).sum() <= MOSTLY * window_h * n_several:
+        return
+    rows = rows[["node", "start", "end"]].dropna().sort_values(["node", "start", "end"])
+    rows = rows[rows["node"].duplicated(keep=False)]  # of nodes with several
+    up_to_h = rows["end"].groupby(rows["node"], observed=True).cummax()
+    before_h = up_to_h.groupby(rows["node"], observed=True).shift()
     new_h = rows["end"] - np.fmax(rows["start"], before_h)  # overlaps count once
-    filled_h = float(new_h.clip(lower=0).sum()) / of_node.ngroups
-    log_h = float(rows["end"].max() - rows["start"].min())
-    follow = (rows["start"] - before_h).abs().dropna() <= ROUNDING_H
-    if filled_h > MOSTLY * (log_h if follow.mean() > NEARLY_ALL else max(log_h, window_h)):
+    filled_h = float(new_h.clip(lower=0).sum()) / max(rows["node"].nunique(), 1)
+    if filled_h > MOSTLY * max(window_h, float(up_to_h.max() - rows["start"].min())):
         message = (
-            f"the rows fill {filled_h / log_h:.0%} of the time of their nodes: they are stays in "
-            "any state, or up-times, not outages. If a column tells the state, --column state=NAME "
-            "--down WORDS reads it; else keep the rows of outages. If all are outages, --period "
-            "says how long nodes were watched"
+            f"the rows fill {filled_h:,.4g} h of each node: they are stays in any state, or "
+            "up-times, not outages. If a column tells the state, --column state=NAME --down WORDS "
+            "reads it; else keep the rows of outages. If all are outages, --period says how long "
+            "nodes were watched"
         )
         raise trace_error(path, None, message, "end")
 

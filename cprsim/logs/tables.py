@@ -33,7 +33,15 @@ from cprsim.logs.names import one_node_each, spellings
 from cprsim.logs.node_file import dates_of, node_columns
 from cprsim.logs.reading import no_row_where
 from cprsim.logs.spec import NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
-from cprsim.logs.states import BEGIN, END, NEITHER, NO_STATE, outages_of_states, watch
+from cprsim.logs.states import (
+    BEGIN,
+    END,
+    NEITHER,
+    NO_STATE,
+    notes_of_holes,
+    outages_of_states,
+    watch,
+)
 from cprsim.logs.times import Times, read_lengths, read_times, resolution_h
 
 NO_END = UNKNOWN_WORDS - {""} | {
@@ -119,13 +127,15 @@ class _Table:
             raise trace_error(path, None, message, "down")
         rows, known_to_h = _joined(pieces), self.known_to_h if times.dated else 0.0
         n_read = len(rows) + n_rows(notes_of(self.counted)) - self.counted["dropped", NO_STATE]
-        looks = dict[str, Any]()
+        looks, notes = dict[str, Any](), self._notes(times)
         if "state" in rows:
             self._require_changes(rows)
             if same := spellings(rows[rows["state"] != NEITHER], (), self.counted):
                 names = rows["node"].astype(object).replace(same)
                 rows = rows.assign(node=pd.Categorical(names))
             looks = watch(rows, known_to_h)
+            if "step_h" in looks:
+                notes += notes_of_holes(rows, looks["step_h"], path, spec)
             rows = outages_of_states(rows, self.counted)
         if self.dates and len((dates := pd.concat(self.dates).drop_duplicates()).columns) > 1:
             twice = "{value} has other dates in another row"
@@ -133,7 +143,7 @@ class _Table:
         return Log(
             rows, self.counted, points=not self.columns.keys() & {"end", "duration", "state"},
             states_unsaid="state" not in self.columns, times=times,
-            notes=self._notes(times), n_read=n_read, resolution_h=known_to_h, **looks,
+            notes=notes, n_read=n_read, resolution_h=known_to_h, **looks,
         )  # fmt: skip
 
     def _notes(self, times: Times) -> tuple[Note, ...]:

@@ -112,7 +112,6 @@ GROUPED = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"  # 1.050
 PLAIN = r"[+-]?\d{1,3}"
 WITH_COMMAS = r"[+-]?(?:\d+,\d+|\d{1,3}(?:[.,'’\s]\d{3})+[.,]\d+|\d{1,3}(?:[,'’\s]\d{3})+)"
 MANY = 0.2  # share of dates: of whole hours a 24th is at midnight
-N_FIRST = 1000  # cells, that most columns can be judged by
 
 
 def _rounded(text: pd.Series[str]) -> Bools:
@@ -131,12 +130,9 @@ def require_decimals(text: pd.Series[str], path: PathLike[str]) -> None:
 
     They do not if the column is in order with decimal points alone.
     """
-    for cells in (text.iloc[:N_FIRST], text):
-        grouped = cells.str.fullmatch(GROUPED).to_numpy(dtype=bool)
-        is_whole = cells.str.fullmatch(rf"(?:{PLAIN})?").to_numpy(dtype=bool)
-        if not (grouped | is_whole).all():
-            return
-    filled = text[text != ""]
+    if not text.str.fullmatch(rf"(?:{GROUPED}|{PLAIN})?").all():
+        return
+    grouped, filled = text.str.fullmatch(GROUPED), text[text != ""]
     ways = filled, filled.str.replace(".", "", regex=False)
     decimal, thousand = ((np.diff(_numbers(way)) >= 0).all() for way in ways)
     if thousand or not decimal:
