@@ -45,10 +45,7 @@ PLANNED = {
 }  # fmt: skip
 OF_SLURM = {"idle", "alloc", "allocated", "mix", "mixed"}
 OVER = {"resolved", "repaired", "recovered", "cleared"}  # of a node, or an outage
-OF_JOBS = {
-    "completed", "failed", "cancelled", "timeout", "outofmemory", "preempted", "succeeded", "done",
-    "exit", "evicted", "killed",
-}  # fmt: skip
+OF_JOBS = {"completed", "failed", "cancelled", "timeout", "outofmemory", "preempted"}
 JOB_COLUMN = re.compile(r"(?:(?:job|task|run|submission)[ _]?(?:id|name)?|pod)(?:[ _]name)?", re.I)
 FLAGS = {
     "1": True, "true": True, "yes": True, "y": True, "t": True, "on": True, "x": True,
@@ -220,8 +217,7 @@ def not_read(
 def _take_turns(column: pd.Series[str], rows: pd.DataFrame) -> bool:
     """Whether two texts, but for numbers and names, take turns in the rows of nearly each node."""
     words = column.fillna("").astype(str).str.replace(r"\S*\d\S*", "", regex=True).to_numpy()
-    of = pd.DataFrame({"node": rows["node"].to_numpy(), "start": rows["start"].to_numpy()})
-    of = of.assign(words=words).sort_values(["node", "start"], kind="stable")
+    of = rows[["node", "start"]].assign(words=words).sort_values(["node", "start"], kind="stable")
     one, two = (of[["node", "words"]].shift(n) for n in (1, 2))
     changes = (of["words"] != one["words"])[of["node"] == one["node"]]
     returns = (of["words"] == two["words"])[of["node"] == two["node"]]
@@ -238,10 +234,7 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     if text.nunique() == 1:
         says = NEITHER if plain(text.iloc[0]) in OVER else meaning(text.iloc[0], name)
         if says == BEGIN and rows["end"].isna().all():
-            return (
-                f"{words_in(column)}, which nothing ends: without it each row is a failure, and "
-                "--coalesce TIME makes one of those that only say that a node is down still"
-            )
+            return f"{words_in(column)}, which nothing ends; see --coalesce, if rows repeat it"
         return f"{words_in(column)}: --column state={name}" if says == END else ""
     filled = text[text != ""]
     has_time = filled.str.contains(r"(?<!\d)\d\d?:\d\d").all()  # in whatever form

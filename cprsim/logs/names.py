@@ -37,7 +37,7 @@ def one_node_each(
     names = table[column].dropna().drop_duplicates()  # few, where rows are many
     plain = names.str.strip()
     words = plain.str.lower().str.strip(" ()<>[]{}*?!.-–—")
-    is_none = words.isin(UNKNOWN_WORDS) | words.str.fullmatch(NOT_KNOWN) & (plain != "")
+    is_none = (words.isin(UNKNOWN_WORDS) | words.str.fullmatch(NOT_KNOWN)) & (plain != "")
     none = table[column].isin(names[is_none])
     counted["dropped", LEFT_OUT] += int(none.sum())
     has_sign = plain.str.contains(SEVERAL)

@@ -12,9 +12,9 @@ from tests.accounts.cases_failures import (
     LASTS,
     OF_3,
     OUTAGES,
-    RIGHT,
     changes,
     of,
+    polls,
     query,
     refused,
     spans,
@@ -62,8 +62,8 @@ def xids(*minutes: int) -> str:
 
 CASES: list[Case] = [
     # --------------------------------------------------------------------------- columns and words
-    refused("three words beside an outage", spans("node,start,end,verdict", "real false twice dust"),
-            "'verdict' (real 3, false 3, twice 3", "cause=verdict"),
+    refused("three words beside an outage", spans("node,start,end,verdict", "yes no twice dust"),
+            "'verdict' (yes 3, no 3, twice 3", "cause=verdict"),
     of("stays in three states", stays("broken", "in use", "in test"), f"{OF_3} --down broken"),
     refused("stays of which nothing says the state", STAYS, "the rows fill", "--down WORDS"),
     refused("up-times with gaps between", UPTIMES, "are stays in any state, or up-times"),
@@ -83,6 +83,15 @@ CASES: list[Case] = [
     of("nodes planned for a job alone", stays("DOWN", "IDLE", "PLANNED")),
     refused("a state of one word", spans("node,start,x,state", "down"), "which nothing ends",
             command=f"{OF_3} --ignore x"),
+    refused("looks of which half are missing", "\n".join(
+        line for line in polls({True: "down", False: "idle"}).splitlines()
+        if not line.startswith("2025-04-1")
+    ).replace("time", "start", 1), "holes, 33% of the time", command="fit log.csv"),
+    of("events of Slurm", "NodeName|TimeStart|TimeEnd|State\n" + "".join(
+        f"{node}|{at.isoformat()}|{(at + LASTS).isoformat()}|{state}\n"
+        for (at, node), state in zip(OUTAGES, 3 * ["DOWN", "IDLE*", "IDLE+NOT_RESPONDING", "INVAL"],
+                                     strict=True)
+    )),
     refused("alerts while they fire", query("ALERTS", "1", "1"), "nothing ends an outage",
             command="fit log.csv --down 1"),
     refused("words in a column of ends", spans() + "srv01,2025-04-29T00:00,laufend\n",
