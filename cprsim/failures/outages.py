@@ -284,6 +284,8 @@ def outages_of(
     rows = rows.where(inside).in_order()
     outages = rows.merged()
     down_already = "outage(s) of nodes that were down already, merged into the outage under way"
+    if unended_h == 0:
+        down_already = "failure(s) at one instant with another of the same node, taken for it"
     counted = {("dropped", "outage(s) outside the observation left out"): n_outside,
                ("merged", down_already): rows.n_outages - outages.n_outages}  # fmt: skip
     return replace(outages, notes=(*outages.notes, *notes_of(counted)))

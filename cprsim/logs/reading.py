@@ -120,7 +120,8 @@ def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
     row = re.search(r"at row (\d+)", str(error))  # from 0, the header included
     number = int(line[1]) if line else int(row[1]) + 1 if row else None
     reason = str(error).strip().splitlines()[-1].removeprefix("Error tokenizing data. C error: ")
-    return trace_error(path, number, f"can't be read as a CSV: {reason}")
+    hint = "; is a line above the header a title? Leave it out" if "Expected 1 f" in reason else ""
+    return trace_error(path, number, f"can't be read as a CSV: {reason}{hint}")
 
 
 # ----------------------------------------------------------------------------------------- columns
