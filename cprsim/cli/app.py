@@ -19,7 +19,15 @@ from typer.core import TyperCommand, TyperGroup
 
 from cprsim.cli.completing import completer
 from cprsim.cli.console import echo, echo_json, exit_codes, keeps, status, style_on, warn
-from cprsim.commands import NAMES, annotation_of, check_names, first_sentence, function_of, stub_of
+from cprsim.commands import (
+    NAMES,
+    annotation_of,
+    check_names,
+    first_sentence,
+    function_of,
+    require_name,
+    stub_of,
+)
 from cprsim.commands.options import CliOption
 from cprsim.errors import watch
 from cprsim.version import __version__
@@ -75,6 +83,7 @@ def command(
             for value in arguments.pop(parameter.name)
         ]
         check_names(inspect.signature(function), *positional, **arguments)
+        require_name("--page", page)
         answer = (load() if load else function)(*positional, **arguments)
         _show(answer, as_json=as_json, page=page)
         if answer.exit_code:
@@ -204,7 +213,7 @@ class Guarded(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names of folders: none is imported."""
-        return [*super().list_commands(ctx), *NAMES]
+        return sorted({*super().list_commands(ctx), *NAMES})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name, which is imported when it is called."""

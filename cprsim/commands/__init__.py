@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
 
 from cprsim.errors import CprsimError, ParameterError, WriteError, one_line
+from cprsim.files import UNWRITABLE
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -28,7 +29,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 RIGHT = "Input should be "
 WRITTEN_TO = ("file", "figures", "folder", "out", "page", "save")  # parameters: what is written
-UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # characters that no name of a file in UTF-8 has
 UNREADABLE_CHARACTERS = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # others stand for bytes
 
 
@@ -101,10 +101,15 @@ def check_names(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> N
     with suppress(TypeError):  # arguments too many or too few, of which pydantic complains
         for name, value in signature.bind_partial(*args, **kwargs).arguments.items():
             for text in value if isinstance(value, list | tuple) else (value,):
-                no_name = UNWRITABLE if name in WRITTEN_TO else UNREADABLE_CHARACTERS
-                if isinstance(text, str | Path) and no_name.search(str(text)):
-                    message = f"'{one_line(str(text))}' has a character that no name has"
-                    raise ParameterError(message, option=name)
+                require_name(name, text)
+
+
+def require_name(option: str, text: object) -> None:
+    """Raise ParameterError for text that is no valid file name."""
+    no_name = UNWRITABLE if option.strip("-") in WRITTEN_TO else UNREADABLE_CHARACTERS
+    if isinstance(text, str | Path) and no_name.search(str(text)):
+        message = f"'{one_line(str(text))}' has a character that no name has"
+        raise ParameterError(message, option=option)
 
 
 NAMES = sorted(module.name for module in iter_modules(__path__) if module.ispkg)

@@ -21,8 +21,10 @@ from operator import not_
 from pathlib import Path
 from typing import IO, Annotated, Any, TypeVar
 
-from cprsim.errors import ResultError, WriteError
+from cprsim.errors import ResultError, WriteError, one_line
 from cprsim.version import PACKAGE
+
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # characters that no name of a file in UTF-8 has
 
 UNFINISHED = ".unfinished"
 TAG = "is"  # key of a record's class, where only the file tells which it is
@@ -183,6 +185,8 @@ def whole_file(path: Path, put: Callable[[Path, Path], object] = os.replace) -> 
 @contextmanager
 def writes(file: object) -> Iterator[None]:
     """Raise WriteError if the system can't write `file` in the block."""
+    if UNWRITABLE.search(str(file)):
+        raise WriteError(f"can't write {one_line(str(file))}: no name has such a character")
     try:
         yield
     except OSError as error:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cprsim.errors import ParameterError, one_line
+from cprsim.files import writes
 from cprsim.pages.document import Document
 from cprsim.pages.html import fragment
 from cprsim.pages.save import displayed, save_figures
@@ -163,8 +164,9 @@ class Answer:
         if source is None or source.is_file():
             raise ParameterError(f"a {self.kind} has no results folder: report() or to_json()")
         final = Path(folder) / source.name
-        if final.exists() and damage(final) is None:
-            return final
+        with writes(final):
+            if final.exists() and damage(final) is None:
+                return final
         with publishing(final) as new:
             shutil.copytree(source, new, dirs_exist_ok=True)
             if self.folder is None:  # figures are drawn where they are kept

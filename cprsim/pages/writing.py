@@ -17,11 +17,11 @@ def write_page(document: Document, path: Path, title: str | None = None) -> list
 
     Raises ResultError if it can't be written; an existing file then stays as it is.
     """
-    if path.is_dir():
-        raise ResultError(f"can't write {path}: it is a folder")
-    if not path.parent.is_dir():
-        raise ResultError(f"can't write {path}: there is no folder {path.parent}")
     with writes(path):
+        if path.is_dir():
+            raise ResultError(f"can't write {path}: it is a folder")
+        if not path.parent.is_dir():
+            raise ResultError(f"can't write {path}: there is no folder {path.parent}")
         if path.suffix.lower() in (".md", ".markdown"):
             return _write_markdown(document, path, title)
         write_whole(path, html.render(document, title))

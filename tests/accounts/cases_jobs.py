@@ -238,7 +238,7 @@ CASES: list[Case] = [
     Case("saves-of-which-only-the-user-knows-how-often", {"a.csv": SAVED}, BACKTEST,
         refused=("its log does not show the interval between saves",)),
     Case("saves-as-often-as-no-time", {"a.csv": SAVED}, f"{BACKTEST} --saves-every 0s",
-        refused=("--saves-every '0s': must be longer than no time",)),
+        refused=("--saves-every: '0s' must be longer than no time",)),
     Case("a-crash-loop", {"e.jsonl": crash_loop()}, "ledger e.jsonl", {"values.n_failures": 33}),
     Case("a-crash-loop-calibrated", {"e.jsonl": crash_loop()}, "calibrate e.jsonl --nodes 4",
         says=("3 gaps between failures", "a crash loop is one failure: 30 of 33")),

@@ -113,6 +113,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (changed("job.step=21 h"), "job.step: is longer than the job"),
     (changed("fleet={window: 1 s, jobs: 2}"), "fleet.window: `1 s` is out of range"),
     (changed("unknown={failures.mtbf: {low: 9 h, high: 8 h}}"), "as `low` lies above `high`"),
+    (("run", "small.yaml", "--page", "\udcff.html"), "--page: '\\udcff.html' has a character"),
     (("run", "small.yaml", "--out", "\udcff"), "folder: '\\udcff' has a character"),
     # sweep, select, measure, report
     (varying("cluster.emb_ps=4,-4"), "cluster.emb_ps"),

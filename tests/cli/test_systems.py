@@ -54,5 +54,5 @@ def test_a_job_that_a_system_can_t_serve_says_what_is_missing(cprsim: Any, scena
     said = json.loads(cprsim("systems", scenario, "--list", "--json").stdout)
     assert said["values"]["job"] == "small"
     refused = {one["system"]: one["cannot_serve"] for one in said["frames"]["systems"]}
-    assert "give `snapshot`" in refused["async"]
+    assert "or `snapshot`" in refused["async"]
     assert refused["full"] == ""

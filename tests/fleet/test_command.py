@@ -65,14 +65,14 @@ def test_it_says_what_to_do_and_keeps_what_it_simulated(
 def test_an_axis_that_is_there_twice_is_refused_and_nothing_is_written(scenario: Path) -> None:
     shown = call("fleet", scenario, "--over=spares=0,2", "--over=fleet.spares=2,3")
     assert shown.exit_code == 2, shown.output
-    assert "--over fleet.spares: is there twice" in shown.output
+    assert "--over: `fleet.spares` is there twice" in shown.output
     assert not Path("results").exists()
 
 
 def test_options_that_do_other_work_are_refused(scenario: Path) -> None:
     said = call("fleet", scenario, "--over", "fleet.jobs=2,3")
     assert said.exit_code == 2
-    assert "fleet.jobs=2: changes the jobs" in said.stderr
+    assert "`fleet.jobs=2` changes the jobs" in said.stderr
     assert not Path("results").exists()
 
 

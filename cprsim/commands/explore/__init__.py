@@ -39,7 +39,7 @@ def explore(
     scenario, overrides
         See `cprsim.load`. The overrides are set at first; today is without them.
     port : int, default 0
-        Of the page's address; 0: a free one.
+        Port of the page's address; 0: a free one.
 
     Returns
     -------

@@ -64,11 +64,11 @@ def init(
     saves : str, default "unknown"
         How it saves today: '30 min, 2 min' is every 30 min, for 2 min.
     state : str, optional
-        The model's whole state, such as '6 TB': parameters and optimizer, or tables.
+        Parameters and optimizer, or tables, such as '6 TB'; default: assumed.
     storage : str, optional
-        Bandwidth of the storage, shared by all nodes: '800 Gbit/s'.
+        Bandwidth of the storage for all nodes: '800 Gbit/s'; default: assumed.
     length : str, optional
-        Useful work of the job at full speed: '7 d'.
+        Useful work of the job at full speed: '7 d'; default: assumed.
     copy : str, optional
         Copy the shipped scenario of this name, to change it.
     listed : bool, default False

@@ -81,7 +81,7 @@ def measure(
     file : str or Path, optional
         The curve to write (.json); default: results/curves/NAME.json.
     seeds : int, optional
-        Run this number of seeds, regardless of precision and time.
+        Run this number of seeds; default: as many as precision and budget ask for.
     precision : str or float, default "20 %"
         Stop when the standard error of every slope is this share of partial's slope.
     budget : str, default "10 min"

@@ -62,7 +62,7 @@ def select(
     scenario, overrides
         See `cprsim.load`.
     max_auc_loss : float or str, optional
-        Allowed loss of AUC: 0.0002 or 0.02%. A limit given here replaces the scenario's.
+        Allowed loss of AUC: 0.0002 or 0.02%; default: the limit of the scenario.
     max_log_loss : float or str, optional
         Allowed rise of the log-loss.
     target_pls : float or str, optional
@@ -72,9 +72,9 @@ def select(
     confidence : float, optional
         The limit holds at this upper bound; default: the scenario's, or 0.95.
     risk : float or str, optional
-        Apply the limit to the mean of all jobs, or to this share of jobs.
+        Apply the limit to the mean, or this share, of all jobs; default: the scenario's.
     curve : str, Path or Answer, optional
-        The staleness curve: a file (.json, .csv), or the name of a shipped one.
+        Staleness curve: a file (.json, .csv) or a shipped one; default: the scenario's.
     seed : int, optional
         Seed of all random numbers; default: the scenario's.
     replications : int, optional

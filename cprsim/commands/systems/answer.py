@@ -392,6 +392,10 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     if entries := [pick.facts.text for pick in comparison.picks if pick.name != today]:
         yield f"To run it, put into 'recovery': {' or '.join(entries)}."
     yield _kept(comparison)
+    for system in ranked_systems:
+        if system.facts.accepted and system.policy.leaves_stale:
+            pls = f"PLS {system.summary['pls'].mean:.3g}"
+            yield f"{system.name} leaves shards stale, {pls}: its entry accepts it (`target_pls`)."
     lossy = [system for system in ranked_systems if system.accuracy not in ELIGIBLE]
     for why, some in groupby(sorted(lossy, key=_why_not_the_best), _why_not_the_best):
         yield f"{', '.join(system.label for system in some)}: {why}; not taken as the cheapest."

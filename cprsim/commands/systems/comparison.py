@@ -60,6 +60,7 @@ class SystemFacts:
     storage_bytes_per_h: float | None  # of all nodes together
     peers_bytes_per_h: float | None  # that one node sends to others
     only_on: str = ""  # the platform outside of which `runs_as` does not run
+    accepted: bool = False  # its entry says how much PLS may be lost
     memory_bytes: float | None = None  # that copies take on a node
     storage_share: float | None = None  # of the storage's bandwidth, by the bytes above
 
@@ -285,6 +286,7 @@ def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts
         unknown=system.unknown(candidate.entry.options or {}),
         runs_as=system.said_to_run_as,
         only_on=system.only_on,
+        accepted=candidate.entry.target_pls is not None and not candidate.entry.assumed,
         memory_bytes=memory_of_copies(policy, experiment),
         storage_share=None
         if state_bytes is None or experiment.costs.storage is None
@@ -339,7 +341,7 @@ def _accuracy(
     """Whether it loses some; and if so, within the limit, at a price, or nothing says how much."""
     if not (policy.leaves_stale or facts.not_counted):
         return KEPT
-    if limit is not None and facts.how == FOUND and not facts.not_counted:
+    if facts.accepted or (limit is not None and facts.how == FOUND and not facts.not_counted):
         return WITHIN
     return PRICED if isfinite(summary["auc_loss"].mean) else UNPRICED
 
