@@ -127,6 +127,9 @@ CASES: list[Case] = [
               command="fit log.csv --time-unit h")
       for a, b, says in (("1.050", "2.020", "one between thousands?"),
                          ("93,27", "150,5", "decimal point"), ("93", "1'020", "decimal point"))),
+    of("numbers between commas", "node,start\na,5.125\nb,7.125\na,12.125\nb,13.375\n",
+       "fit log.csv --time-unit h --period 0..20 --bootstrap 0",
+       values={"values.mtbf_h.mean": 5.0}),
     of("numbers in order", "node;start\na;5\nb;7.125\na;12\nb;13.375\n",
        "fit log.csv --time-unit h --period 0..20 --bootstrap 0",
        values={"values.mtbf_h.mean": 5.0}),
