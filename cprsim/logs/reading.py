@@ -20,7 +20,7 @@ from cprsim.logs.files import HEAD_BYTES, numbered_lines, opened, trace_error
 
 FIRST_ROW = 2  # line of a CSV's first row, below the header
 ROWS_AT_ONCE = 100_000
-POINTS_ARE_DECIMAL = "points are decimal"  # of the attributes of a table
+POINTS_ARE_OPEN = "points may group"  # of a table between other signs than commas
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -50,8 +50,7 @@ def csv_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
             piece.index += above
             not_blank = _not_blank(piece.rename(columns=lambda name: str(name).strip(" #")))
             rows = rows if not_blank.empty else not_blank
-            if separator == ",":  # where points group thousands, commas are decimal
-                not_blank.attrs[POINTS_ARE_DECIMAL] = True
+            not_blank.attrs[POINTS_ARE_OPEN] = separator != ","  # which is decimal where they do
             yield not_blank
     if rows.empty:
         raise trace_error(path, None, "holds no row below the header")

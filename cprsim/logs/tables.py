@@ -208,8 +208,7 @@ class _Table:
             text = cells.fillna("").str.strip()
             none = text.str.lower().isin(NO_END).to_numpy(dtype=bool)
             words = text.str.fullmatch(NO_TIME).to_numpy(dtype=bool) & ~none
-            complaint = "{value} is no time: leave an end empty that is not known"
-            no_row_where(words, text, self.path, "end", complaint)
+            no_row_where(words, text, self.path, "end", "{value} is no time: leave such ends empty")
             end_h = self._instants(cells.mask(none)).hours
             none = none | (like.dated & (end_h >= NEVER_H))
             none |= like.since_1970 & (end_h <= ZERO_H)

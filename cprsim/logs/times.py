@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from cprsim.errors import TraceError, one_line
 from cprsim.job.records import Bools, Floats
 from cprsim.logs.files import trace_error
-from cprsim.logs.reading import FIRST_ROW, POINTS_ARE_DECIMAL, no_row_where
+from cprsim.logs.reading import FIRST_ROW, POINTS_ARE_OPEN, no_row_where
 
 HOURS = {
     "ns": 1 / 3.6e12, "us": 1 / 3.6e9, "ms": 1 / 3.6e6, "s": 1 / 3600, "min": 1 / 60, "h": 1.0,
@@ -128,15 +128,15 @@ def _require_plain(text: pd.Series[str], path: PathLike[str]) -> None:
 def require_decimals(text: pd.Series[str], path: PathLike[str]) -> None:
     """Raise TraceError where the points of a column may stand between thousands: 950, 1.050.
 
-    They do not if the column is in order with decimal points alone, nor if all cells have one in a
-    table whose points are decimal: of JSON, or between commas.
+    They do not if the column is in order with decimal points alone, nor if all cells have one and
+    the table is of JSON, or between commas.
     """
     if not text.str.fullmatch(rf"(?:{GROUPED}|{PLAIN})?").all():
         return
     grouped, filled = text.str.fullmatch(GROUPED), text[text != ""]
     ways = filled, filled.str.replace(".", "", regex=False)
     decimal, thousand = ((np.diff(_numbers(way)) >= 0).all() for way in ways)
-    is_said = POINTS_ARE_DECIMAL in text.attrs and (filled.str.count(r"\.") == 1).all()
+    is_said = not text.attrs.get(POINTS_ARE_OPEN, False) and (filled.str.count(r"\.") == 1).all()
     if not (is_said or (decimal and not thousand)):
         complaint = "{value}: a decimal point, or one between thousands? Write 1050 or 1.0500"
         no_row_where(grouped, text, path, str(text.name), complaint)

@@ -6,22 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.accounts import (
-    cases_costs,
-    cases_failures,
-    cases_jobs,
-    cases_misread,
-    cases_watched,
-)
+from tests.accounts import cases_costs, cases_failures, cases_jobs, cases_watched
 from tests.accounts.case import Case, check
 
-CASES = [
-    *cases_failures.CASES,
-    *cases_misread.CASES,
-    *cases_watched.CASES,
-    *cases_jobs.CASES,
-    *cases_costs.CASES,
-]
+CASES = [*cases_failures.CASES, *cases_watched.CASES, *cases_jobs.CASES, *cases_costs.CASES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

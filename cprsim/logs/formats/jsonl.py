@@ -13,7 +13,7 @@ import pandas as pd
 
 from cprsim.logs.files import read_text, trace_error
 from cprsim.logs.log import LogFormat
-from cprsim.logs.reading import FIRST_ROW, POINTS_ARE_DECIMAL, ROWS_AT_ONCE
+from cprsim.logs.reading import FIRST_ROW, ROWS_AT_ONCE
 from cprsim.logs.tables import read_table
 
 EXAMPLE = '{"node": ..., "start": ...}'
@@ -26,9 +26,7 @@ def json_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
     while some := list(islice(objects, ROWS_AT_ONCE)):
         any_row = True
         rows = [dict(flat(require_object(item, line, log, EXAMPLE))) for line, item in some]
-        table = pd.DataFrame(rows, [line - FIRST_ROW for line, _ in some], dtype=object)
-        table.attrs[POINTS_ARE_DECIMAL] = True
-        yield table
+        yield pd.DataFrame(rows, [line - FIRST_ROW for line, _ in some], dtype=object)
     if not any_row:
         raise trace_error(log, None, "is empty")
 

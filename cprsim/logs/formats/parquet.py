@@ -10,7 +10,7 @@ import pandas as pd
 
 from cprsim.logs.files import opened, trace_error
 from cprsim.logs.log import LogFormat
-from cprsim.logs.reading import FIRST_ROW, POINTS_ARE_DECIMAL, ROWS_AT_ONCE
+from cprsim.logs.reading import FIRST_ROW, ROWS_AT_ONCE
 from cprsim.logs.tables import read_table
 
 
@@ -27,10 +27,9 @@ def parquet_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
                 flattened = pa.Table.from_batches([batch]).flatten()
                 columns = zip(flattened.schema.names, flattened.columns, strict=True)
                 cells = {name: _texts(column).to_pandas() for name, column in columns}
-                rows = pd.RangeIndex(first, first + batch.num_rows)
-                of_batch = pd.DataFrame(cells, dtype=object).set_axis(rows)
-                of_batch.attrs[POINTS_ARE_DECIMAL] = True
-                yield of_batch
+                yield pd.DataFrame(cells, dtype=object).set_axis(
+                    pd.RangeIndex(first, first + batch.num_rows)
+                )
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         message = f"can't be read as Parquet after row {row:,}: {reason}"
