@@ -116,7 +116,7 @@ MANY = 0.2  # share of dates: of whole hours a 24th is at midnight
 
 def _rounded(text: pd.Series[str]) -> Bools:
     """Whether cells are like 1.70796E+12, with too few digits for the hours of an instant."""
-    return text.str.fullmatch(r"\d(?:[.,]\d+)?E\+(?:9|1\d)").to_numpy(dtype=bool)
+    return text.str.fullmatch(r"\d(?:[.,]\d+)?E\+(?:0?9|1\d)").to_numpy(dtype=bool)
 
 
 def _require_plain(text: pd.Series[str], path: PathLike[str]) -> None:
