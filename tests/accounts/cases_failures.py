@@ -365,7 +365,8 @@ CASES: list[Case] = [
     *(refused(f"numbers such as {a}", f"node;start\na;{a}\nb;{b}\n", says,
               command="fit log.csv --time-unit h")
       for a, b, says in (("1.050", "2.020", "one between thousands?"),
-                         ("5", "1.77E+09", "is rounded"), ("93,27", "150,5", "decimal point"), ("93", "1'020", "decimal point"))),
+                         ("5", "1.77E+09", "is rounded"),
+                         ("93,27", "150,5", "decimal point"), ("93", "1'020", "decimal point"))),
     of("numbers between commas", "node,start\na,5.125\nb,7.125\na,12.125\nb,13.375\n",
        "fit log.csv --time-unit h --period 0..20 --bootstrap 0",
        values={"values.mtbf_h.mean": 5.0}),
