@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import exp, expm1, inf, lgamma, log, sqrt
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ from cprsim.errors import ParameterError
 from cprsim.job.records import Bools, Floats, Ints
 
 ROUNDING_H = 1e-8  # 36 us: what a start and a length since 1970, added up, may be off
+
+RARE = 1e-3  # a probability
 
 Kind = Literal["dropped", "merged", "assumed", "inferred", "read_as", "no_failure"]
 Counted = Counter[tuple[Kind, str]]
@@ -282,6 +284,8 @@ def outages_of(
     rows = rows.where(inside).in_order()
     outages = rows.merged()
     down_already = "outage(s) of nodes that were down already, merged into the outage under way"
+    if unended_h == 0:
+        down_already = "failure(s) at one instant with another of the same node, taken for it"
     counted = {("dropped", "outage(s) outside the observation left out"): n_outside,
                ("merged", down_already): rows.n_outages - outages.n_outages}  # fmt: skip
     return replace(outages, notes=(*outages.notes, *notes_of(counted)))
@@ -324,14 +328,15 @@ def brought_together(outages: Outages, within_h: float) -> Outages:
     return replace(together, notes=(*moved.notes, *merged))
 
 
-def spread(outages: Outages, over_h: float) -> Outages:
-    """Outages that begin at one instant, which is only known to a day or a month, spread over it.
+def spread(outages: Outages, over_h: float, most: float = inf) -> Outages:
+    """Outages that begin at one instant, which is known to an hour, a day or so, spread over it.
 
-    In equal parts, and no further than until their node leaves; lengths stay.
+    In equal parts, and no further than until their node leaves; lengths stay, and so do more than
+    `most` at one instant.
     """
     _, group, n = np.unique(outages.start_h, return_inverse=True, return_counts=True)
     place = np.arange(len(group)) - (np.cumsum(n) - n)[group]  # they are sorted by start
-    later_h = over_h * place / n[group]
+    later_h = np.where(n[group] > most, 0.0, over_h * place / n[group])
     leaves_h = outages.window_h if outages.lives is None else outages.lives[2][outages.node]
     later_h = np.where(outages.start_h + later_h < leaves_h, later_h, 0.0)
     moved = replace(
@@ -340,9 +345,27 @@ def spread(outages: Outages, over_h: float) -> Outages:
     ).in_order()  # fmt: skip
     end_h = np.minimum(moved.end_h, next_failure_h(moved.node, moved.start_h))
     n_moved = int((later_h > 0).sum())
+    if most < inf and not n_moved:
+        return outages
     how = f", {n_moved} outage(s) spread over that" if n_moved else ""
     note = Note("assumed", None, f"begins are known to {over_h:g} h alone{how}")
     return replace(moved, end_h=np.maximum(end_h, moved.start_h), notes=(*outages.notes, note))
+
+
+def most_by_chance(start_h: Floats, over_h: float, window_h: float) -> float:
+    """Most failures that begin at one instant by chance, if that is known to `over_h` [h] alone.
+
+    0 if more than those few do not fail together, yet more instants are shared than by chance.
+    """
+    sizes = np.unique(start_h, return_counts=True)[1]
+    n_cells = max(window_h / over_h, len(sizes))
+    mean, most = len(start_h) / n_cells, 1
+    while n_cells * exp(most * log(mean) - mean - lgamma(most + 1)) > RARE or most < mean:
+        most += 1
+    sizes = sizes[sizes <= most]
+    n = int(sizes.sum())
+    n_shared = n + n_cells * expm1(-n / n_cells)  # expected, in cells that others have
+    return most if n - len(sizes) <= 1.5 * n_shared + 3 * sqrt(n_shared) else 0
 
 
 def _running_end(node: Ints, end_h: Floats) -> Floats:

@@ -37,22 +37,23 @@ DOWN = {
 UP = {
     "up", "ready", "nodeready", "online", "reachable", "alive", "ok", "healthy", "available",
     "recovery", "idle", "alloc", "allocated", "mix", "mixed", "comp", "completing", "resv",
-    "reserved", "running", "pass", "passed",
+    "reserved", "running", "pass", "passed", "plnd",
 }  # fmt: skip
 PLANNED = {
     "", "maint", "maintenance", "planned", "scheduled", "poweredoff", "powereddown", "poweroff",
     "powerdown", "poweringdown", "poweringup", "powerup",
 }  # fmt: skip
+OF_SLURM = {"idle", "alloc", "allocated", "mix", "mixed"}
 OVER = {"resolved", "repaired", "recovered", "cleared"}  # of a node, or an outage
 OF_JOBS = {"completed", "failed", "cancelled", "timeout", "outofmemory", "preempted"}
+JOB_COLUMN = re.compile(r"(?:(?:job|task|run|submission)[ _]?(?:id|name)?|pod)(?:[ _]name)?", re.I)
 FLAGS = {
     "1": True, "true": True, "yes": True, "y": True, "t": True, "on": True, "x": True,
     "0": False, "false": False, "no": False, "n": False, "f": False, "off": False, "": False,
 }  # fmt: skip
-OF_STATE = re.compile("state|status|health|condition")
 OF_SACCT = "`sacct -a -X --duplicates -S 2024-01-01 -P -o JobID,State,Start,End,NodeList`"
 MOST_STATES = 30
-NEARLY_ALL = 0.9
+NEARLY_ALL, FEW = 0.9, 3
 MOST_LISTED = 6
 
 
@@ -71,6 +72,17 @@ def plain(cell: object) -> str:
     return re.sub(r"[\W_]", "", text.removesuffix(".0"))
 
 
+def signed(word: str) -> str:
+    """A word of ``--down``: with signs it means itself alone, such as idle*; else all its forms."""
+    text = word.casefold().strip().removesuffix(".0")
+    return plain(text) if re.fullmatch(r"[^\W_]+(?: [^\W_]+)*", text) else text
+
+
+def forms_of(cell: object) -> set[str]:
+    """The forms in which ``--down`` may name the word of a cell."""
+    return {plain(cell), str(cell).casefold().strip().removesuffix(".0")}
+
+
 def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> int:
     """Return the meaning of a cell for its node: `BEGIN`, `END`, `NEITHER` or `UNKNOWN_STATE`.
 
@@ -78,22 +90,26 @@ def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> in
     """
     word = plain(cell)
     if down and word:
-        is_planned = word in PLANNED and word not in down
-        return BEGIN if word in down else NEITHER if is_planned else END
+        is_down = not down.isdisjoint(forms_of(cell))
+        return BEGIN if is_down else NEITHER if word in PLANNED else END
     name = re.sub(r"^(?:is|node|host|server|instance)", "", plain(column)) or plain(column)
     if word and word in FLAGS and name in DOWN | UP:
         return BEGIN if FLAGS[word] == (name in DOWN) else END
     parts = [plain(part) for part in str(cell).split("+")] if word else [""]  # IDLE+DRAIN
+    parts = parts if len(parts) == 1 else [part for part in parts if part != "planned"]
     for words, says in ((DOWN, BEGIN), (PLANNED, NEITHER), (UP | OVER, END)):
         if all(part in DOWN | PLANNED | UP | OVER for part in parts) and words.intersection(parts):
-            return says
+            return UNKNOWN_STATE if says == END and str(cell).endswith("*") else says  # of Slurm
     return UNKNOWN_STATE
 
 
 def meanings(column: pd.Series[str], spec: LogSpec) -> dict[str, int]:
-    """Return the meaning of each distinct cell."""
-    down = frozenset(map(plain, spec.down_words))
-    return {cell: meaning(cell, str(column.name), down) for cell in column.fillna("").unique()}
+    """Return the meaning of each distinct cell; planned in a column of Slurm is a job's: up."""
+    down, cells = frozenset(map(signed, spec.down_words)), list(column.fillna("").unique())
+    says = {cell: meaning(cell, str(column.name), down) for cell in cells}
+    if not OF_SLURM.isdisjoint(map(plain, cells)):
+        says |= {cell: END for cell in cells if plain(cell) == "planned" and says[cell] == NEITHER}
+    return says
 
 
 def words_in(column: pd.Series[str]) -> str:
@@ -152,7 +168,8 @@ def _is_state(column: pd.Series[str], spec: LogSpec, but: set[str]) -> bool:
         return False
     says = {plain(cell): says for cell, says in meanings(column, spec).items()}
     if spec.down_words:
-        return set(map(plain, spec.down_words)) <= says.keys()
+        cells = set[str]().union(*map(forms_of, column.dropna().unique()))
+        return set(map(signed, spec.down_words)) <= cells
     known = {says[word] for word in says.keys() - but}
     return {BEGIN, END} <= known and UNKNOWN_STATE not in known
 
@@ -161,11 +178,14 @@ def require_no_jobs(table: pd.DataFrame, path: PathLike[str]) -> None:
     """Raise TraceError for a table of jobs: how long they ran is no length of an outage."""
     for name in table:
         words = {plain(word) for word in table[name].unique()[:MOST_STATES]}
-        if "nodefail" in words or len(words & OF_JOBS) > 1:
+        is_id = JOB_COLUMN.fullmatch(str(name)) and len(table) > FEW and table[name].is_unique
+        if is_id or "nodefail" in words or len(words & OF_JOBS) > 1:
+            shown = "" if is_id else f" ({words_in(table[name])})"
             message = (
-                f"each row is a job ({words_in(table[name])}), whose end may be a failure, but "
-                f"whose length is no outage's: write them with {OF_SACCT}, or write a table with "
-                "node and start, the ends of the jobs that a node took down"
+                f"each row is a job{shown}, whose end may be a failure, but whose length is no "
+                f"outage's: write them with {OF_SACCT}, or write a table with node and start, the "
+                "ends of the jobs that a node took down; if each row is an outage, "
+                f"--ignore {quote(str(name))}"
             )
             raise trace_error(path, header_line(table), message, str(name))
 
@@ -180,6 +200,9 @@ def not_read(
     unread = [str(name) for name in table if name not in read]
     unread = [name for name in unread if not re.fullmatch(r"Unnamed: \d+|", name)]
     found = {name: why for name in unread if (why := _could_count(table[name], rows, spec))}
+    if rows["end"].isna().all() and "state" not in rows:
+        turns = "words that take turns, as where nodes go down and up: --column state=NAME of such"
+        found = {str(name): turns for name in table if _take_turns(table[name], rows)} | found
     if found:
         listed = "; ".join(f"{one_line(name)!r} ({why})" for name, why in found.items())
         ignore = " ".join(f"--ignore {quote(name)}" for name in found)
@@ -191,19 +214,31 @@ def not_read(
     return [one_line(name) for name in unread]
 
 
+def _take_turns(column: pd.Series[str], rows: pd.DataFrame) -> bool:
+    """Whether two texts, but for numbers and names, take turns in the rows of nearly each node."""
+    words = column.fillna("").astype(str).str.replace(r"\S*\d\S*", "", regex=True).to_numpy()
+    of = rows[["node", "start"]].assign(words=words).sort_values(["node", "start"], kind="stable")
+    one, two = (of[["node", "words"]].shift(n) for n in (1, 2))
+    changes = (of["words"] != one["words"])[of["node"] == one["node"]]
+    returns = (of["words"] == two["words"])[of["node"] == two["node"]]
+    return len(returns) > FEW and min(changes.mean(), returns.mean()) > NEARLY_ALL
+
+
 def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> str:
     """What reads a column that could change the number or the length of outages; else nothing.
 
     It can't if it is the same in all rows, or of each node, or if it is another text in nearly
-    each row, or a number that counts them; nor if it says no more than the column of states, or has
-    three or more words beside ends that say nothing of a state.
+    each row, or a number that counts them; nor if it says no more than the column of states.
     """
     name, text = quote(str(column.name)), column.fillna("").astype(str).str.strip()
-    is_up = meaning(text.iloc[0], name) == END and plain(text.iloc[0]) not in OVER
     if text.nunique() == 1:
-        return f"{words_in(column)}: --column state={name}" if is_up else ""
+        says = NEITHER if plain(text.iloc[0]) in OVER else meaning(text.iloc[0], name)
+        if says == BEGIN and rows["end"].isna().all():
+            return f"{words_in(column)}, which nothing ends; see --coalesce, if rows repeat it"
+        return f"{words_in(column)}: --column state={name}" if says == END else ""
     filled = text[text != ""]
-    if _is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
+    has_time = filled.str.contains(r"(?<!\d)\d\d?:\d\d").all()  # in whatever form
+    if has_time or _is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
         return f"instants: --column end={name}, or installed={name} or exit={name} --nodes dates"
     of_each = text.groupby(rows["node"].to_numpy(), observed=True).nunique()
     is_flag = set(map(plain, text.unique()[:MOST_STATES])) <= FLAGS.keys()
@@ -214,10 +249,6 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     is_number = _is_read(read_lengths, filled, "h", Path())  # or a length of time
     counts_rows = text.str.isdigit().all() and text.astype(float).diff().iloc[1:].gt(0).all()
     if counts_rows if is_number else filled.nunique() >= NEARLY_ALL * len(filled):
-        return ""
-    are_causes = not is_number and rows["end"].notna().any() and not OF_STATE.search(name.lower())
-    says = meanings(filled, spec) if are_causes else {}
-    if len(says) > 2 and set(says.values()) == {UNKNOWN_STATE}:
         return ""
     node = quote(f"node={column.name}+{spec.names.get('node', 'node')}")
     ours = f"state={name}, cause={name}, {f'duration={name}, ' if is_number else ''}{node}"

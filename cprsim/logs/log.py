@@ -20,24 +20,27 @@ from cprsim.failures.outages import (
     Outages,
     brought_together,
     coalesced,
+    most_by_chance,
     n_rows,
     notes_of,
     outages_of,
     spread,
     with_lives,
 )
-from cprsim.job.records import Ints
+from cprsim.job.records import Floats, Ints
 from cprsim.logs.files import trace_error
 from cprsim.logs.names import spellings
 from cprsim.logs.node_file import lives_of, read_nodes
 from cprsim.logs.reading import FIRST_ROW, no_row_where
 from cprsim.logs.spec import A_LOG, TABLE_OPTIONS, LogSpec
-from cprsim.logs.times import Times, date_h, read_times, written
+from cprsim.logs.states import BETWEEN_LOOKS
+from cprsim.logs.times import DAY_H, Times, date_h, read_times, written
 
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
-BETWEEN_LOOKS = 1.5  # steps, at most: a longer time is one in which nobody looked
+MOSTLY = 0.5
+MUCH, FEW, AGAIN_H = 0.1, 2, 1.0  # failures of one node that follow each other
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
 
@@ -62,6 +65,7 @@ class Log:
     step_h: float = 0.0  # between looks at the nodes
     evidence: Mapping[str, str] = field(default_factory=dict)  # for n_nodes, begins and ends
     resolution_h: float = 0.0  # what begins are only known to, if that is a day or more
+    states_unsaid: bool = False  # each row is a span of a node, of which nothing says its state
     records_alone: bool = False  # what was watched is not known: no period is longer than the file
 
 
@@ -106,7 +110,7 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
         if outages.window_h < window_h:
             facts["ends"] = "read", "the last of the nodes leaves"
         _require_failures(path, outages)
-    outages = _merged(outages, log, spec)
+    outages = _merged(path, outages, log, spec)
     if spec.cause is not None or spec.not_cause is not None:
         outages = outages.choosing(spec.cause or "", spec.not_cause)
     if spec.node is not None:
@@ -116,6 +120,9 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
         outages = brought_together(outages, within_h)
     elif log.resolution_h:
         outages = spread(outages, log.resolution_h)
+    elif known_to_h := _known_to_h(outages.start_h, log.step_h):
+        most = most_by_chance(outages.start_h, known_to_h, outages.window_h)
+        outages = spread(outages, known_to_h, most)
     return replace(outages, facts=facts)
 
 
@@ -159,6 +166,8 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     complaint = "the outage of {value} ends before it begins"
     no_row_where(rows["end"] < rows["start"], rows["node"], path, "end", complaint)
     (from_h, to_h), facts = _window(path, log, spec)
+    if log.states_unsaid:
+        _require_outages(path, rows, to_h - from_h)
     if log.times.since_1970:
         _require_past(path, rows, to_h if spec.ends[1] is not None else -np.inf)
     in_time = np.ones(len(rows), dtype=bool)
@@ -228,7 +237,29 @@ def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
         late = (rows[name] > latest_h).to_numpy(dtype=bool)
         if late.any():
             at = written(float(rows[name].to_numpy()[late][0]))
-            no_row_where(late, rows["node"], path, name, f"of {{value}} lies in the future ({at})")
+            complaint = f"of {{value}} lies in the future ({at}): leave unknown ends empty"
+            no_row_where(late, rows["node"], path, name, complaint)
+
+
+def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float) -> None:
+    """Raise TraceError where the rows of nodes fill most of their time: these are no outages."""
+    n_several = int((rows["node"].value_counts() > 1).sum())
+    if (rows["end"] - rows["start"]).sum() <= MOSTLY * window_h * n_several:
+        return
+    rows = rows[["node", "start", "end"]].dropna().sort_values(["node", "start", "end"])
+    rows = rows[rows["node"].duplicated(keep=False)]  # of nodes with several
+    up_to_h = rows["end"].groupby(rows["node"], observed=True).cummax()
+    before_h = up_to_h.groupby(rows["node"], observed=True).shift()
+    new_h = rows["end"] - np.fmax(rows["start"], before_h)  # overlaps count once
+    filled_h = float(new_h.clip(lower=0).sum()) / max(rows["node"].nunique(), 1)
+    if filled_h > MOSTLY * max(window_h, float(up_to_h.max() - rows["start"].min())):
+        message = (
+            f"the rows fill {filled_h:,.4g} h of each node: they are stays in any state, or "
+            "up-times, not outages. If a column tells the state, --column state=NAME --down WORDS "
+            "reads it; else keep the rows of outages. If all are outages, --period says how long "
+            "nodes were watched"
+        )
+        raise trace_error(path, None, message, "end")
 
 
 def _require_failures(path: PathLike[str], outages: Outages) -> None:
@@ -238,10 +269,31 @@ def _require_failures(path: PathLike[str], outages: Outages) -> None:
         raise trace_error(path, None, why, "period")
 
 
-def _merged(outages: Outages, log: Log, spec: LogSpec) -> Outages:
-    """With repeats of a node merged, as asked for; in a log of instants those within a minute."""
+def _known_to_h(start_h: Floats, step_h: float) -> float:
+    """The coarsest grid of which most begins are [h]: a day, an hour, a step of looks; or 0."""
+    for grid_h in sorted({DAY_H, 1.0, step_h} - {0.0}, reverse=True):
+        offset_h = np.round(start_h, 6) % grid_h
+        if np.unique(np.round(offset_h, 5), return_counts=True)[1].max() > MOSTLY * len(start_h):
+            return grid_h
+    return 0.0
+
+
+def _merged(path: PathLike[str], outages: Outages, log: Log, spec: LogSpec) -> Outages:
+    """With repeats of a node merged, as asked for; in a log of instants those within a minute.
+
+    Raises TraceError where many instants come again within an hour: one failure, or several?
+    """
     within_h = spec.hours("coalesce")
     merged = coalesced(outages, MINUTE_H if within_h is None else within_h)
+    if log.points and within_h is None:
+        n_again = merged.n_outages - merged.merged(AGAIN_H).n_outages
+        if n_again > max(MUCH * merged.n_outages, FEW):
+            message = (
+                f"{n_again} of {merged.n_outages} failures are within an hour of another of the "
+                "same node: are they one that is told again? --coalesce '1 h' makes one of them, "
+                "--coalesce '1 min' keeps them"
+            )
+            raise trace_error(path, None, message, "coalesce")
     if within_h is not None:
         return merged if within_h > 0 else outages
     if not (n_near := outages.n_outages - merged.n_outages):

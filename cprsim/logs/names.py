@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 
 import numpy as np
@@ -16,12 +16,15 @@ from cprsim.logs.slurm import MOST_NODES_OF_LIST, expanded, node_lists
 from cprsim.logs.spec import UNKNOWN_WORDS
 
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
-SEVERAL = r"[\[\]{}(),;|&+/:\s]|\.\.|\d[-–]"  # what a list of nodes has
-UNUSUAL = r"\s|^\d+(?:[-–+:/]|\.\.)\d"  # in a name
+SEVERAL = r"[\[\]{}(),;|&+/:~…=\s]|\.\.|\d[-–]"  # what a list of nodes has
+UNUSUAL = r"[\s=]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…]|\.\.)\d+$"  # in a name
+NOT_KNOWN = r"(?:unknown|unassigned|not? (?:known|assigned))\b.*|all|total|cluster"
+PORT = r"(?<!127\.0\.0\.1)(?<!localhost):\d{4,5}$"
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
-SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
+SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|~|…|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
 SAME_OUTAGE_H = 5 / 60  # two sources report one outage within this
 MOST_NAMES_SHOWN = 3
+MOSTLY = 0.5
 
 
 # ------------------------------------------------------------------------------------------- lists
@@ -33,7 +36,8 @@ def one_node_each(
     """The rows whose cell in `column` names a node, those that name several once for each."""
     names = table[column].dropna().drop_duplicates()  # few, where rows are many
     plain = names.str.strip()
-    is_none = plain.str.lower().isin(UNKNOWN_WORDS - {""})
+    words = plain.str.lower().str.strip(" ()<>[]{}*?!.-–—")
+    is_none = (words.isin(UNKNOWN_WORDS) | words.str.fullmatch(NOT_KNOWN)) & (plain != "")
     none = table[column].isin(names[is_none])
     counted["dropped", LEFT_OUT] += int(none.sum())
     has_sign = plain.str.contains(SEVERAL)
@@ -53,7 +57,8 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
     """The nodes that a cell names: ``n[1-3,7]``, ``a;b``, ``n1 n2``, ``['a', 'b']``, ``n{1..3}``.
 
     Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2. Raises
-    ParameterError for bare numbers (4+3), and others with blanks that hold a `known` node.
+    ParameterError for bare numbers (4+3, n1,2), labels (a=b), and others with blanks, or a number
+    after a sign (n1-3), that hold a `known` node.
     """
     if not text.replace("\n", ",").isprintable():  # a name, whatever it is; no list
         return [text]
@@ -62,7 +67,7 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
         plain = re.sub(r"['\"]", "", plain[1:-1]).strip().rstrip(",")
     plain = plain.replace("{", "[").replace("}", "]")
     plain = BRACKETS.sub(lambda found: re.sub(r"\.\.|:", "-", found[0].replace(" ", "")), plain)
-    names: list[str] = []
+    names, no_list = list[str](), f"'{one_line(text)}' is no node, nor a list such as n1,n2"
     for part in re.split(r"\s*(?:[,;|&\n]|\s(?:and|und)\s)\s*(?![^\[\]]*\])", plain):
         pieces = re.split(r"\s*[\s+/:]\s*", part)
         alike = {re.sub(r"\d+", "#", piece) for piece in pieces}
@@ -70,17 +75,19 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
             names += [name for piece in re.split(r"[\s+]+", part) for name in expanded(piece)]
         elif span := SPAN.fullmatch(part):
             names += expanded(f"{span[1]}[{span[2]}-{span[3]}]")
-        elif len(alike) == 1 and re.search(r"[^\W\d_].*#|#.*[^\W\d_]", alike.pop()):
+        elif len(pieces) > len(alike) == 1 and re.search(r"[^\W\d_].*#|#.*[^\W\d_]", alike.pop()):
             names += pieces
-        elif re.search(UNUSUAL, part):
-            is_sum = re.fullmatch(r"\d+(?:[\s+]+\d+)+", part)  # 4+3
-            if is_sum or any(_bare(piece) in known for piece in re.split(r"[\s+/:.–-]+", part)):
-                raise ParameterError(f"'{one_line(text)}' is no node, nor a list such as n1,n2")
+        elif re.search(UNUSUAL, re.sub(PORT, "", part)):
+            is_sum = re.fullmatch(r"\d+(?:[\s+]+\d+)+|.*=.*", part)  # 4+3, label=value
+            if is_sum or any(_bare(piece) in known for piece in re.split(r"[\s+/:.–~…-]+", part)):
+                raise ParameterError(no_list)
             return [text.strip()]  # "Rack 5, left"
         else:
             names.append(part)
         if len(names) > MOST_NODES_OF_LIST:
             raise ParameterError(f"'{one_line(text)}' names more than {MOST_NODES_OF_LIST:,} nodes")
+    if len({name.isdigit() for name in names}) > 1:
+        raise ParameterError(no_list)
     return names if len(names) > 1 or "[" in text else [text.strip()]
 
 
@@ -103,6 +110,9 @@ def spellings(rows: pd.DataFrame, more: Iterable[str], counted: Counted) -> dict
         host, dot, _ = key.partition(".")
         if dot and host in groups and hosts[host] == 2 and re.search("[a-z]", host):
             groups[host] += groups.pop(key)
+    keys = {form: key for key, forms in groups.items() for form in forms}
+    for key, other in _sources(keys, rows):
+        groups[key] += groups.pop(other)
     several = {forms[0]: forms for forms in groups.values() if len(forms) > 1}
     first = {form: name for name, forms in several.items() for form in forms}
     rows = rows[rows["node"].isin(list(first))]
@@ -119,9 +129,41 @@ def spellings(rows: pd.DataFrame, more: Iterable[str], counted: Counted) -> dict
 
 
 def _bare(name: str) -> str:
-    """A name without capitals, port and the decimals of a whole number."""
-    low = re.sub(r"(?<!127\.0\.0\.1)(?<!localhost):\d{4,5}$", "", name.strip().casefold())
-    return low.removesuffix(".0") if re.fullmatch(r"\d+\.0", low) else low
+    """A name without capitals, scheme, port, last dot, zeros before and after whole numbers."""
+    low = re.sub(r"^[a-z]+://([^/]*).*", r"\1", name.strip().casefold()).rstrip(".")
+    low = re.sub(PORT, "", low)
+    low = low.removesuffix(".0") if re.fullmatch(r"\d+\.0", low) else low
+    return re.sub(r"(?<![\d.:])0+(?=\d)", "", low)
+
+
+def _sources(keys: Mapping[str, str], rows: pd.DataFrame) -> list[tuple[str, str]]:
+    """Pairs of nodes that are one: alike (n1, node/n1, n1-bmc), and mostly down together.
+
+    `keys` are the nodes by name. Numbers of alike names are equal, and letters within the others'.
+    """
+    host = {key: key.partition(".")[0] for key in keys.values()}
+    host = {key: name if re.search("[a-z]", name) else key for key, name in host.items()}
+    parts = {k: (re.findall(r"\d+", h), re.sub(r"[\W\d_]", "", h)) for k, h in host.items()}
+    by_numbers = defaultdict[tuple[str, ...], list[str]](list)
+    for key in sorted(parts, key=lambda one: (len(one), one)):
+        by_numbers[tuple(parts[key][0])].append(key)
+    first = {
+        key: alike[0]
+        for numbers, alike in by_numbers.items()
+        for key in alike[1:]
+        if numbers and parts[alike[0]][1] and parts[alike[0]][1] in parts[key][1]
+    }
+    if not first:
+        return []
+    of = rows["node"].astype(object).map(keys).astype(object)
+    down = pd.DataFrame({"of": of, "start": rows["start"]})
+    down = down.sort_values("start", kind="stable").assign(near_h=down["start"])
+    others = down.rename(columns={"of": "key"})[["key", "start"]]
+    others = others.assign(of=others["key"].map(first)).dropna().astype({"of": object})
+    near = pd.merge_asof(others, down, on="start", by="of", direction="nearest")
+    is_near = (near["near_h"] - near["start"]).abs() <= SAME_OUTAGE_H
+    together = is_near.groupby(near["key"].map(lambda key: parts[key][1])).mean()
+    return [(of, key) for key, of in first.items() if together.get(parts[key][1], 0) > MOSTLY]
 
 
 def _are_different(rows: pd.DataFrame) -> bool:

@@ -20,6 +20,7 @@ from cprsim.logs.files import HEAD_BYTES, numbered_lines, opened, trace_error
 
 FIRST_ROW = 2  # line of a CSV's first row, below the header
 ROWS_AT_ONCE = 100_000
+POINTS_ARE_OPEN = "points may group"  # of a table between other signs than commas
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -49,6 +50,7 @@ def csv_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
             piece.index += above
             not_blank = _not_blank(piece.rename(columns=lambda name: str(name).strip(" #")))
             rows = rows if not_blank.empty else not_blank
+            not_blank.attrs[POINTS_ARE_OPEN] = separator != ","  # which is decimal where they do
             yield not_blank
     if rows.empty:
         raise trace_error(path, None, "holds no row below the header")
@@ -120,7 +122,8 @@ def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
     row = re.search(r"at row (\d+)", str(error))  # from 0, the header included
     number = int(line[1]) if line else int(row[1]) + 1 if row else None
     reason = str(error).strip().splitlines()[-1].removeprefix("Error tokenizing data. C error: ")
-    return trace_error(path, number, f"can't be read as a CSV: {reason}")
+    hint = "; is a line above the header a title? Leave it out" if "Expected 1 f" in reason else ""
+    return trace_error(path, number, f"can't be read as a CSV: {reason}{hint}")
 
 
 # ----------------------------------------------------------------------------------------- columns

@@ -19,7 +19,7 @@ NODE_COLUMNS = ("installed", "entry", "exit")
 UNKNOWN_WORDS = {  # words for what is not known, or not there
     "", "-", "--", "?", "null", "none", "nan", "nat", "n/a", "na", "unknown", "tbd", "(null)",
     "<none>", "<null>", "<na>", "<unknown>", "none assigned", "undefined", "unspecified", "[]",
-    "{}",
+    "{}", "nil", "\\n", "unbekannt",
 }  # fmt: skip
 TIME_UNITS = ("ns", "us", "ms", "s", "min", "h", "d")
 COLUMNS_FOR_END = ("duration", "state")  # columns that stand for the end

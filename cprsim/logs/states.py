@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cprsim.failures.outages import ROUNDING_H, Counted
+from cprsim.failures.outages import ROUNDING_H, Counted, Note
+from cprsim.logs.files import trace_error
+from cprsim.logs.spec import LogSpec
 
 BEGIN, END, NEITHER = 1, 0, -1  # what a row says of an outage of its node
+BETWEEN_LOOKS = 1.5  # steps, at most: a longer time is one in which nobody looked
+WORTH_SAYING, MOST_UNSEEN = 0.01, 0.1  # shares of the time
 NO_STATE = "row(s) left out whose state is empty"
 
 
@@ -40,6 +45,23 @@ def watch(
         watch["dates"] = dates.assign(installed=np.nan)
         watch["step_h"] = float((rows["start"] - before["start"])[again].median())
     return watch
+
+
+def notes_of_holes(
+    rows: pd.DataFrame, step_h: float, path: PathLike[str], spec: LogSpec
+) -> tuple[Note, ...]:
+    """That nobody looked at nodes for some time; many such hours are refused without a period."""
+    apart_h = in_order(rows).groupby("node", observed=True)["start"].diff().dropna().to_numpy()
+    holes_h = apart_h[apart_h > BETWEEN_LOOKS * step_h] - step_h
+    share = float(holes_h.sum() / apart_h.sum()) if len(holes_h) else 0.0
+    if share > MOST_UNSEEN and spec.period is None:
+        message = (
+            f"the samples have {len(holes_h)} holes, {share:.0%} of the time: nothing is known of "
+            "the nodes there; --period FROM..TO names a time in which there are none"
+        )
+        raise trace_error(path, None, message, "period")
+    words = f"{len(holes_h)} hole(s) in the samples, {share:.1%} of the time, count as watched"
+    return (Note("dropped", None, words),) if share > WORTH_SAYING else ()
 
 
 def outages_of_states(rows: pd.DataFrame, counted: Counted) -> pd.DataFrame:

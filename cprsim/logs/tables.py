@@ -17,11 +17,13 @@ from cprsim.job.records import Floats
 from cprsim.logs.columns import (
     MOST_LISTED,
     columns_of,
+    forms_of,
     how_read,
     meanings,
     not_read,
     plain,
     require_no_jobs,
+    signed,
     states,
     unit_of,
 )
@@ -31,12 +33,21 @@ from cprsim.logs.names import one_node_each, spellings
 from cprsim.logs.node_file import dates_of, node_columns
 from cprsim.logs.reading import no_row_where
 from cprsim.logs.spec import NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
-from cprsim.logs.states import BEGIN, END, NEITHER, NO_STATE, outages_of_states, watch
+from cprsim.logs.states import (
+    BEGIN,
+    END,
+    NEITHER,
+    NO_STATE,
+    notes_of_holes,
+    outages_of_states,
+    watch,
+)
 from cprsim.logs.times import Times, read_lengths, read_times, resolution_h
 
 NO_END = UNKNOWN_WORDS - {""} | {
     "ongoing", "open", "still down", "not yet", "present", "active", "pending", "offen",
 }  # fmt: skip
+NO_TIME = r"\D+|0000-00-00.*"  # words, or the zero of MySQL
 ZERO_H = 24.0  # since 1970: what programs write that have no end
 SAME_H = 1 / 60
 NEVER_H = 70_380_768.0  # the year 9999: the same
@@ -110,26 +121,29 @@ class _Table:
         pieces = [rows for rows in pieces if len(rows)]
         if times is None:
             raise trace_error(path, None, "holds no row with a node")
-        if self.said and (wrong := {*map(plain, spec.down_words)} - {*map(plain, self.said)}):
-            there = ", ".join(self.said)
-            message = f"no row has {', '.join(sorted(wrong))!r}; there are: {there}"
+        there = set[str]().union(*map(forms_of, self.said))
+        if self.said and (wrong := {*map(signed, spec.down_words)} - there):
+            message = f"no row has {', '.join(sorted(wrong))!r}; there are: {', '.join(self.said)}"
             raise trace_error(path, None, message, "down")
         rows, known_to_h = _joined(pieces), self.known_to_h if times.dated else 0.0
         n_read = len(rows) + n_rows(notes_of(self.counted)) - self.counted["dropped", NO_STATE]
-        looks = dict[str, Any]()
+        looks, notes = dict[str, Any](), self._notes(times)
         if "state" in rows:
             self._require_changes(rows)
             if same := spellings(rows[rows["state"] != NEITHER], (), self.counted):
                 names = rows["node"].astype(object).replace(same)
                 rows = rows.assign(node=pd.Categorical(names))
             looks = watch(rows, known_to_h)
+            if "step_h" in looks:
+                notes += notes_of_holes(rows, looks["step_h"], path, spec)
             rows = outages_of_states(rows, self.counted)
         if self.dates and len((dates := pd.concat(self.dates).drop_duplicates()).columns) > 1:
             twice = "{value} has other dates in another row"
             looks["dates"] = dates_of(dates, path, times, spec, twice)
         return Log(
             rows, self.counted, points=not self.columns.keys() & {"end", "duration", "state"},
-            times=times, notes=self._notes(times), n_read=n_read, resolution_h=known_to_h, **looks,
+            states_unsaid="state" not in self.columns, times=times,
+            notes=notes, n_read=n_read, resolution_h=known_to_h, **looks,
         )  # fmt: skip
 
     def _notes(self, times: Times) -> tuple[Note, ...]:
@@ -191,7 +205,10 @@ class _Table:
         end_h, like = np.full(len(table), np.nan), self.times
         if "end" in self.columns:
             cells = self._cells(table, "end")
-            none = cells.str.strip().str.lower().isin(NO_END).to_numpy(dtype=bool)
+            text = cells.fillna("").str.strip()
+            none = text.str.lower().isin(NO_END).to_numpy(dtype=bool)
+            words = text.str.fullmatch(NO_TIME).to_numpy(dtype=bool) & ~none
+            no_row_where(words, text, self.path, "end", "{value} is no time: leave such ends empty")
             end_h = self._instants(cells.mask(none)).hours
             none = none | (like.dated & (end_h >= NEVER_H))
             none |= like.since_1970 & (end_h <= ZERO_H)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from cprsim.errors import TraceError, one_line
 from cprsim.job.records import Bools, Floats
 from cprsim.logs.files import trace_error
-from cprsim.logs.reading import FIRST_ROW, no_row_where
+from cprsim.logs.reading import FIRST_ROW, POINTS_ARE_OPEN, no_row_where
 
 HOURS = {
     "ns": 1 / 3.6e12, "us": 1 / 3.6e9, "ms": 1 / 3.6e6, "s": 1 / 3600, "min": 1 / 60, "h": 1.0,
@@ -29,6 +29,7 @@ DAY_H, MONTH_H = 24.0, 672.0  # the shortest ones
 EARLIEST_H = 8760.0  # the end of 1970
 DAY = r"\d{4}-?\d\d(?:-?\d\d)?(?:[T ]00:00(?::00(?:[.,]0+)?)?(?:[zZ]|[+-]\d\d:?\d\d)?)?"
 ZONE = r"^[^:]*:.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$"  # after a time of day
+PROBE = pd.Timestamp(2034, 11, 28, 23, 47, 58, tz="UTC")  # which a form of dates has to read
 NO_STAMPS = ("now", "today")  # which pandas would read as this instant
 MICROSECONDS_PER_HOUR = 3.6e9
 
@@ -66,13 +67,14 @@ def read_times(
     empty = (text == "").to_numpy(dtype=bool)
     if like.dated if like is not None else form is not None:
         return _stamps(text, empty, path, like, form, tz)
+    _require_plain(text, path)
     numbers = _numbers(text)
     numeric = np.isfinite(numbers)
     if like is None and (~numeric & ~empty).sum() > numeric.sum():
         return _stamps(text, empty, path, None, form, tz)
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
     no_row_where(_rounded(text), text, path, str(column.name), ROUNDED)
-    if (np.diff(numbers[numeric]) < 0).any():
+    if like is None or (np.diff(numbers[numeric]) < 0).any():
         require_decimals(text, path)
     looks_like = epoch_unit(numbers[numeric & (numbers > 0)])
     if like is None:
@@ -108,21 +110,35 @@ def _numbers(text: pd.Series[str]) -> Floats:
 ROUNDED = "{value} is rounded, as spreadsheets write long numbers: write all its digits"
 GROUPED = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"  # 1.050
 PLAIN = r"[+-]?\d{1,3}"
+WITH_COMMAS = r"[+-]?(?:\d+,\d+|\d{1,3}(?:[.,'’\s]\d{3})+[.,]\d+|\d{1,3}(?:[,'’\s]\d{3})+)"
+MANY = 0.2  # share of dates: of whole hours a 24th is at midnight
 
 
 def _rounded(text: pd.Series[str]) -> Bools:
     """Whether cells are like 1.70796E+12, with too few digits for the hours of an instant."""
-    return text.str.fullmatch(r"\d(?:[.,]\d+)?E\+(?:9|1\d)").to_numpy(dtype=bool)
+    return text.str.fullmatch(r"\d(?:[.,]\d+)?E\+(?:0?9|1\d)").to_numpy(dtype=bool)
+
+
+def _require_plain(text: pd.Series[str], path: PathLike[str]) -> None:
+    """Raise TraceError for numbers with a decimal comma, or signs between thousands."""
+    complaint = "{value}: write numbers with a decimal point, and nothing between thousands"
+    no_row_where(text.str.fullmatch(WITH_COMMAS), text, path, str(text.name), complaint)
 
 
 def require_decimals(text: pd.Series[str], path: PathLike[str]) -> None:
-    """Raise TraceError where the points of a column may stand between thousands: 950, 1.050."""
-    grouped = text.str.fullmatch(GROUPED).to_numpy(dtype=bool)
-    is_whole = text.str.fullmatch(PLAIN).to_numpy(dtype=bool) | (text == "").to_numpy(dtype=bool)
-    if (grouped | is_whole).all() and (is_whole.any() or (text.str.count(r"\.") > 1).any()):
-        complaint = (
-            "{value}: a decimal point, or one between thousands? Write numbers without these"
-        )
+    """Raise TraceError where the points of a column may stand between thousands: 950, 1.050.
+
+    They do not if the column is in order with decimal points alone, nor if all cells have one and
+    the table is of JSON, or between commas.
+    """
+    if not text.str.fullmatch(rf"(?:{GROUPED}|{PLAIN})?").all():
+        return
+    grouped, filled = text.str.fullmatch(GROUPED), text[text != ""]
+    ways = filled, filled.str.replace(".", "", regex=False)
+    decimal, thousand = ((np.diff(_numbers(way)) >= 0).all() for way in ways)
+    is_said = not text.attrs.get(POINTS_ARE_OPEN, False) and (filled.str.count(r"\.") == 1).all()
+    if not (is_said or (decimal and not thousand)):
+        complaint = "{value}: a decimal point, or one between thousands? Write 1050 or 1.0500"
         no_row_where(grouped, text, path, str(text.name), complaint)
 
 
@@ -201,11 +217,18 @@ def _stamps(
 
 
 def _wrong_form(form: str) -> str:
-    """Return why a format of dates loses information; empty if it does not."""
+    """Return why a format of dates can't be read, or loses information; empty if it does not."""
     of = set(re.findall(r"%-?(.)", form))
     if "H" in of and "p" in of:
         return "%H ignores AM and PM: write %I for hours with %p"
-    if not {"Y", "y", "G", "c", "s", "x", "X"} & of:
+    try:
+        read = pd.to_datetime(PROBE.strftime(form), format=form, errors="coerce", utc=True)
+    except (ValueError, KeyError, re.error) as error:
+        reason = "one of its letters stands twice" if isinstance(error, re.error) else error
+        return f"{form!r} is no form of dates such as '%d/%m/%Y %H:%M:%S': {reason}"
+    if read.hour not in (0, PROBE.hour):
+        return "%I does not say whether hours are before noon: write %H, or %I with %p"
+    if read.year != PROBE.year:
         return "names no year (%Y), without which instants are of 1900"
     return ""
 
@@ -217,7 +240,7 @@ def resolution_h(column: pd.Series[str], form: str | None) -> float:
         of = set(re.findall(r"%-?(.)", form))
         has_time, has_day = bool(of & set("HIScsXfTR")), bool(of & set("djxDUWuw"))
     else:
-        has_time = not bool(text.str.fullmatch(DAY).all())
+        has_time = text.str.fullmatch(DAY).mean() < MANY
         has_day = not bool(text.str.fullmatch(r"\d{4}-\d\d").all())
     return 0.0 if has_time else DAY_H if has_day else MONTH_H
 
@@ -280,6 +303,7 @@ def read_lengths(column: pd.Series[str], unit: str | None, path: PathLike[str]) 
     key = str(column.name)
     numbers = _numbers(text)
     number = np.isfinite(numbers)
+    _require_plain(text, path)
     require_decimals(text, path)
     if unit is None:
         message = "{value}: in which unit? Say --time-unit (beside time stamps), or name the column"

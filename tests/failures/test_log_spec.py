@@ -69,13 +69,14 @@ def test_options_keywords_and_the_section_are_the_fields_of_the_spec() -> None:
         cprsim.fit("none.csv", **dict.fromkeys(names))
 
 
-LOG = """node,start,end,why
+LOG = """node,start,end,cause
 12,2024-03-02T03:00:00,2024-03-02T05:00:00,79
 7,2024-03-04T10:00:00,2024-03-04T11:00:00,disk
 12,2024-03-04T10:00:20,2024-03-04T14:00:00,disk
 7,2024-03-09T10:00:00,,79
 12,2024-03-15T17:00:00,2024-03-15T19:00:00,fan
 """
+WHY = LOG.replace("cause", "why")
 LENGTHS = """node,start,duration
 a,2024-03-02T03:00:00,7200
 b,2024-03-05T03:00:00,3600
@@ -114,8 +115,8 @@ SAME = {  # by what is tried: the log, the options of `fit`, the keys of a scena
                           {**IN_S, "period": {"from": 500, "to": 4000}}),
     "period since 1970": (EPOCH, {"period": "1709337600..1710000000"},
                           {"period": {"from": 1709337600, "to": 1710000000}}),
-    "columns": (LOG, CAUSE, CAUSE),
-    "columns as texts": (LOG, {"columns": ["cause=why"]}, CAUSE),
+    "columns": (WHY, CAUSE, CAUSE),
+    "columns as texts": (WHY, {"columns": ["cause=why"]}, CAUSE),
     "time_unit": (NUMBERS, {"time_unit": "min"}, {"time_unit": "min"}),
     "date_format": (GERMAN, {"date_format": "%d.%m.%Y %H:%M", "period": "01.03.2024..2024-04-01"},
                     {"date_format": "%d.%m.%Y %H:%M",
@@ -125,8 +126,8 @@ SAME = {  # by what is tried: the log, the options of `fit`, the keys of a scena
                {"date_format": "%d.%m.%YT%H:%M", "repair": "120 min"}),
     "coalesce": (LOG, {"coalesce": "5 days"}, {"coalesce": "120 h"}),
     "together": (LOG, {"together": "1 min"}, {"together": "60 s"}),
-    "cause": (LOG, {**CAUSE, "cause": "79"}, {**CAUSE, "cause": "79"}),
-    "not_cause": (LOG, {**CAUSE, "not_cause": "fan"}, {**CAUSE, "not_cause": "fan"}),
+    "cause": (WHY, {**CAUSE, "cause": "79"}, {**CAUSE, "cause": "79"}),
+    "not_cause": (WHY, {**CAUSE, "not_cause": "fan"}, {**CAUSE, "not_cause": "fan"}),
     "node": (LOG, {"node": "12"}, {"node": "12"}),
     "ignore": (FLAGS, {"ignore": ["flag"]}, {"ignore": ["flag"]}),
     "down": (STATES, {"down": "broken"}, {"down": "broken"}),

@@ -315,7 +315,8 @@ def _why_not_fitted(name: str, outages: Outages) -> str:
         unknown = without_end & (outages.end_h >= outages.window_h)
         how = "have no end and may last still: the repairs of the others are too short"
         if 2 * unknown.sum() <= without_end.sum():  # ends are missing, not open
-            return ""
+            unknown = failures & outages.ended & (outages.down_h == 0)
+            how = "end when they begin, as far as the log knows: the others are too long"
     n, n_unknown = int(failures.sum()), int(unknown.sum())
     return f"{n_unknown} of {n} failures {how}" if n_unknown > MUCH * n else ""
 

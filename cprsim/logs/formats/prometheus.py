@@ -15,9 +15,9 @@ from cprsim.errors import one_line
 from cprsim.failures.outages import Counted
 from cprsim.logs.files import trace_error
 from cprsim.logs.formats.jsonl import items
-from cprsim.logs.log import BETWEEN_LOOKS, Log, LogFormat
+from cprsim.logs.log import Log, LogFormat
 from cprsim.logs.spec import LogSpec
-from cprsim.logs.states import BEGIN, END, in_order, outages_of_states, watch
+from cprsim.logs.states import BEGIN, END, notes_of_holes, outages_of_states, watch
 from cprsim.logs.times import EARLIEST_S, LATEST_S, Times
 
 NODE_LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
@@ -25,7 +25,6 @@ PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports 
 SAMPLE_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 CONDITION = "kube_node_status_condition"
 READY = f'{CONDITION}{{condition="Ready",status="true"}}'
-MOST_UNSEEN = 0.1  # share of the time
 NOT_NUMERIC = "sample(s) that are no number left out"
 GOOD = re.compile(f"(?:.*[_:])?up|{CONDITION}|probe_success")  # 1 is good
 ASK = "--down 1 says that 1 is bad, --down 0 that 0 is"
@@ -66,24 +65,18 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     note = "sample(s) of further series of a host (other ports or jobs), which agree"
     counted["merged", note] = n_all - len(samples)
     looks = watch(samples, are_looks=True)
-    apart_h = in_order(samples).groupby("node")["start"].diff().dropna().to_numpy()
-    holes_h = apart_h[apart_h > BETWEEN_LOOKS * looks["step_h"]] - looks["step_h"]
-    share = float(holes_h.sum() / apart_h.sum()) if len(holes_h) else 0.0
-    if share > MOST_UNSEEN and spec.period is None:
-        message = (
-            f"the samples have {len(holes_h)} holes, {share:.0%} of the time: nothing is known of "
-            "the nodes there; --period FROM..TO names a time in which there are none"
-        )
+    notes = notes_of_holes(samples, looks["step_h"], log, spec)
+    if not (samples["state"] == END).any():
+        message = "no sample is good, so that nothing ends an outage: query `up` of the nodes"
         raise trace_error(log, None, message, "data.result")
-    counted["assumed", "hole(s) in the samples: nothing is known of the node there"] = len(holes_h)
     rows = outages_of_states(samples, counted)
     if rows.empty:
         raise trace_error(log, None, "no node was down at any sample: nothing can be fitted")
-    step_s = round(looks["step_h"] * 3600) if len(apart_h) else 0
+    step_s = round(looks["step_h"] * 3600) if looks["step_h"] > 0 else 0
     counted["assumed", "s is the query's step: shorter outages are not seen"] = step_s
     rows = rows.set_axis([-1] * len(rows))
     times = Times(np.zeros(0), zone=UTC)
-    return Log(rows, counted, points=False, times=times, n_read=n_read, **looks)
+    return Log(rows, counted, points=False, times=times, notes=notes, n_read=n_read, **looks)
 
 
 def _result(answer: Any, log: PathLike[str]) -> list[Any]:

@@ -15,7 +15,7 @@ from cprsim.logs.states import joined
 
 NEEDED = ("nodename", "timestart", "timeend", "state")
 SACCTMGR = "sacctmgr show event start=2024-01-01 -P"
-FAILED = r"(?:^|\+)(?:DOWN|FAIL|ERROR|DRAIN|NO_RESPOND|UNKNOWN)"  # how states begin: IDLE+DRAIN
+FAILED = r"(?:^|\+)(?:DOWN|FAIL|ERROR|DRAIN|NOT?_RESPOND|UNKNOWN|INVAL)|\*$"  # IDLE+DRAIN, IDLE*
 STAMP = r"^(?:(.*?)\s*)\[[^\[]*@[^\[]*\]$"  # who wrote a reason and when, at its end
 
 
