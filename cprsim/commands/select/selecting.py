@@ -61,7 +61,7 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, C
     limited = any(option.loses(experiment) for option in options.values())
     limit = limit_of(loaded, priced=limited)
     if limited and limit is None:
-        message = f"there is no limit; give the allowed loss as one of {LIMIT_OPTIONS}"
+        message = f"there is no limit; give the allowed loss with one of {LIMIT_OPTIONS}"
         raise ScenarioError.at(Place(loaded.path), message, key="accuracy")
     limit, n = limit or NO_LIMIT, replications
     if n is None:
