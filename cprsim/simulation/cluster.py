@@ -204,7 +204,7 @@ class RunningJob:
             may_skip = self.skips and not self.asks and not self.transfers.flows
             if not may_skip or not skip_cycles(self.sim, event, fails_at_h):
                 near_h = SAME_INSTANT * self.sim.spec.useful_h
-                self.fails_next = event.fails_h < event.at_h - near_h  # last of an instant
+                self.fails_next = event.fails_h < event.at_h - near_h  # failures come last
                 self.to_h = max(job.now_h, event.fails_h) if self.fails_next else event.at_h
                 return
 

@@ -29,7 +29,7 @@ Place = tuple[float, int, "Flow"]  # sort key, number, flow: an item of a sorted
 class Flow:
     """Equal simultaneous transfers of one save or load.
 
-    Its event `over`, which has the rank of the job, is triggered when all bytes have moved.
+    The event `over`, with the rank of the job, is triggered when all bytes have moved.
     """
 
     def __init__(
@@ -249,7 +249,7 @@ class Transfers:
         return self.storage.n_begun > n_before
 
     def start_save(self, key: Key, ends_h: float, now_h: float) -> float:
-        """Start the flow of a save that would end at `ends_h` alone; infinite until it ends."""
+        """Start the flow of a save, alone until `ends_h`; return its end, infinite while it moves."""
         assert self.storage is not None
         if ends_h <= now_h:
             return ends_h
