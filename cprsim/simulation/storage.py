@@ -249,7 +249,7 @@ class Transfers:
         return self.storage.n_begun > n_before
 
     def start_save(self, key: Key, ends_h: float, now_h: float) -> float:
-        """Start the flow of a save, alone until `ends_h`; return its end, infinite while it moves."""
+        """Start the flow of a save that lasts until `ends_h` alone; return its end, or infinity."""
         assert self.storage is not None
         if ends_h <= now_h:
             return ends_h
