@@ -1,14 +1,15 @@
 """The cluster in SimPy: jobs on shared nodes, spares and storage, event by event.
 
-A job is a process (`RunningJob.run`). It arrives, waits for its nodes, and goes from event to
-event: its own next one (`step.next_event`), a node that it requested, or the end of a transfer.
-`step` then changes the state of the job. A repair is a process, free nodes are a
-`simpy.Container`, the storage is a process that shares its bandwidth (`storage.SharedStorage`)::
+A job is a process (`RunningJob.run`). It arrives, waits for its nodes, and then processes one event
+after another: its own next event (`step.next_event`), the arrival of a requested node, or the end
+of a transfer. At each event `step` updates the state of the job. A repair is a process, free nodes
+are a `simpy.Container`, and the storage is a process that divides its bandwidth
+(`storage.SharedStorage`)::
 
-    job:   arrives --nodes--> runs --its own instant, a node, a transfer--> runs ... --> leaves
+    job:   arrives --gets nodes--> runs --own event, node or transfer--> runs ... --> leaves
     node:  free --(a slot or a job takes it)--> in a job --(fails)--> in repair --> free
 
-Events of one instant happen in the order of `instants`. A single job is a fleet of one (`run_one`).
+`instants` orders simultaneous events. A single job is a fleet of one (`run_one`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from cprsim.simulation.strikes import ScopedFailures, next_failure
 
 FIRST_DRAWS_OF_BLOCK = 64  # of each cost, in a new block
 
-# --------------------------------------------------------------------------- what jobs share
+# --------------------------------------------------------------------------- shared resources
 
 
 class SharedCluster:
@@ -45,8 +46,8 @@ class SharedCluster:
 
     Parameters
     ----------
-    n_nodes : nodes for jobs, which queue at arrival; None: unlimited
-    n_spares : additional nodes for failures; None: one is always free
+    n_nodes : nodes for jobs; a job queues until enough of them are free; None: unlimited
+    n_spares : additional nodes to replace failed ones; None: a spare is always free
     storage_bytes_per_h : total bandwidth of saves and loads; infinite: not shared
     """
 
@@ -58,16 +59,16 @@ class SharedCluster:
     ) -> None:
         self.env = TickClock()
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
-        # Jobs do not start on spares: all running jobs together have `n_nodes` slots at most
+        # Jobs do not start on spares: the slots of all running jobs total at most `n_nodes`
         self.places = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
-        # Without limit a job leaves with its nodes: this many leave when their repair ends
+        # With unlimited nodes a job removes its nodes when it leaves: those in repair, after repair
         self.n_owed = 0
         self.storage: SharedStorage | None = None
         if storage_bytes_per_h < inf:
             self.storage = SharedStorage(self.env, storage_bytes_per_h)
 
     def admits(self, n: int) -> Process:
-        """A job waits for its nodes."""
+        """Wait until a job has its nodes."""
         if self.places is not None:
             yield self.places.get(n)
             yield Ask(self.free, n, ARRIVALS)
@@ -81,7 +82,7 @@ class SharedCluster:
             self.free.put(1)
 
     def takes_back(self, n: int, n_vacant: int) -> None:
-        """Take back a job's n nodes; those of vacant slots are in repair."""
+        """Take back the n nodes of a job that leaves; `n_vacant` of them are in repair."""
         if self.places is None:
             self.n_owed += n_vacant
             return
@@ -111,20 +112,20 @@ class BlockOfJobs:
         self.fail(1)
 
     def draw(self, n: int) -> None:
-        """Draw n of each cost, or more."""
+        """Draw at least n values of each cost."""
         self.n_drawn, self.saves_vary = n, len(self.draws.of_saves) > 0
         # memory views: Python reads them one by one faster than arrays
         self.drawn = Drawn(*map(memoryview, self.draws.first(n)))  # type: ignore[arg-type]
 
     def fail(self, n_chunks: int) -> None:
-        """Draw the failures of n chunks, or more."""
+        """Draw the failures of at least n chunks."""
         drawn = self.failures.strikes(n_chunks)
         self.strikes = type(drawn)(drawn.until_h, *map(memoryview, drawn[1:]))  # type: ignore[arg-type]
         self.nobody = FailedSlots(NONE, self.strikes.slot[:0], self.strikes.repair_h[:0])
 
 
 class Ran(NamedTuple):
-    """What became of a job."""
+    """Results of a job."""
 
     start_h: float  # on the cluster's clock
     wall_h: float
@@ -132,7 +133,7 @@ class Ran(NamedTuple):
     finished: bool
     n_failures: int
     n_saves: int
-    hours: list[float]  # of the policy's parts
+    hours: list[float]  # by part, in the order of the policy
     losses: Floats  # (n, N_OF_LOSS)
 
 
@@ -147,11 +148,11 @@ class RunningJob:
     ) -> None:
         self.cluster, self.block, self.row = cluster, block, row
         self.rank = EventPriority(JOBS + number)
-        self.skips = not block.shared_saves.captures  # whole cycles, only for speed
+        self.skips = not block.shared_saves.captures  # skip whole cycles, for speed
         self.log: LogLines | None = None
 
     def run(self, arrive_h: float = 0.0) -> Process:
-        """From arrival to end, instant by instant."""
+        """Simulate the job from its arrival to its end."""
         env, n_nodes = self.cluster.env, self.block.spec.n_slots
         if arrive_h > 0.0:
             yield Instant(env, arrive_h, ARRIVALS)
@@ -164,7 +165,7 @@ class RunningJob:
             others = [*self.asks, *transfers]
             yield env.any_of((own, *others)) if others else own
             if not any(event.processed for event in (own, *transfers)):
-                yield Instant(env, env.at_h, self.rank)  # a node came first: wait for its turn
+                yield Instant(env, env.at_h, self.rank)  # only a node came: wait for the job's rank
             if any(other.triggered for other in others):
                 self.receive(self.to_h if own.processed else env.at_h - self.began_h)
             else:
@@ -173,11 +174,11 @@ class RunningJob:
         return self.end(n_nodes)
 
     def begin(self, now_h: float) -> None:
-        """The job stands at its start."""
+        """Set the job to its start."""
         block, self.began_h = self.block, now_h
         self.sim = sim_of(block.job, block.drawn, self.row, block.losses, self.log)
         self.job = self.sim.job
-        self.asks = list[Ask]()  # of slots that wait for a node, as they are queued
+        self.asks = list[Ask]()  # requests of waiting slots, in the order of the queue
         self.transfers = Transfers(self.cluster.storage, block.shared_saves, self.rank)
         self.lost = list[Floats]()
         self.find_failure(0, self.block.strikes.first[0, self.row])
@@ -193,7 +194,7 @@ class RunningJob:
                 self.log.resumes(job)
             job.n_free = n_free = int(free.level)
             self.event = event = next_event(self.sim, fails_at_h)
-            self.trade(n_free)  # an elastic job may take nodes in as it goes on
+            self.trade(n_free)  # an elastic job may admit nodes at any event
             if job.status != GOING:
                 return
             if self.transfers.start_new(self.sim):
@@ -203,7 +204,7 @@ class RunningJob:
             may_skip = self.skips and not self.asks and not self.transfers.flows
             if not may_skip or not skip_cycles(self.sim, event, fails_at_h):
                 near_h = SAME_INSTANT * self.sim.spec.useful_h
-                self.fails_next = event.fails_h < event.at_h - near_h  # else it comes last
+                self.fails_next = event.fails_h < event.at_h - near_h  # failures come last
                 self.to_h = max(job.now_h, event.fails_h) if self.fails_next else event.at_h
                 return
 
@@ -225,20 +226,20 @@ class RunningJob:
         self.trade(n_free)
 
     def receive(self, now_h: float) -> None:
-        """Complete an instant at which slots got nodes, or transfers ended.
+        """Process an instant at which slots got nodes or transfers ended.
 
-        A failure at the same instant comes later.
+        A simultaneous failure is processed afterwards.
         """
         job = self.job
         n_got = sum(ask.triggered for ask in self.asks)
-        self.asks = self.asks[n_got:]  # those that asked first got theirs
+        self.asks = self.asks[n_got:]  # earlier requests are granted first
         self.advance(min(self.to_h, max(job.now_h, now_h)))
         self.transfers.end_moved(self.sim)
         n_free = int(self.cluster.free.level)
         job.n_free = n_free + n_got  # the step takes `n_got` of them
         if n_got:
             job.next_return_h = job.now_h
-        event = self.event._replace(commits_h=job.now_h)  # transfers may be of saves
+        event = self.event._replace(commits_h=job.now_h)  # the ended transfers may be saves
         complete(self.sim, event, self.block.nobody)
         self.trade(n_free)
 
@@ -254,7 +255,7 @@ class RunningJob:
     def fails_at_h(self) -> float:
         """Time of the next failure on the failures' clock; a lower bound if it is not drawn."""
         strikes = self.block.strikes
-        if self.failure == NONE and self.chunk < len(strikes.first):  # another job had more drawn
+        if self.failure == NONE and self.chunk < len(strikes.first):  # another job drew more
             self.find_failure(self.chunk, strikes.first[self.chunk, self.row])
         return strikes.until_h if self.failure == NONE else strikes.at_h[self.failure]
 
@@ -279,9 +280,9 @@ class RunningJob:
         if n_free > job.n_free:
             taken = Ask(cluster.free, n_free - job.n_free, JOBS)
             assert taken.triggered, "a step takes free nodes before any later request"
-        for n in range(job.n_repairs):  # a list in the first slots: see `state.Slot`
+        for n in range(job.n_repairs):  # the first slots hold this list: see `state.Slot`
             cluster.env.process(cluster.repairs(self.began_h + slots[n].returns_at_h))
-        job.n_repairs, job.next_return_h = 0, inf  # the cluster's from here on
+        job.n_repairs, job.next_return_h = 0, inf  # from here on the cluster tracks them
         for _ in range(job.n_queued - len(self.asks)):
             self.asks.append(Ask(cluster.free, 1, JOBS))
 
@@ -289,7 +290,7 @@ class RunningJob:
         """End the job: release its nodes, and return its results."""
         job, slots = self.job, self.sim.slots
         for ask in self.asks:
-            if ask.triggered:  # at this very instant
+            if ask.triggered:  # at this instant
                 self.cluster.free.put(1)
             ask.cancel()
         self.transfers.stop()
@@ -306,7 +307,7 @@ class RunningJob:
         return ran
 
 
-# --------------------------------------------------------------------------- one job, and many
+# --------------------------------------------------------------------------- run one job, or many
 
 
 def run_one(
@@ -321,7 +322,7 @@ def run_one(
 
     Parameters
     ----------
-    skips : whether to skip whole cycles of work and save, which then have no log lines
+    skips : whether to skip whole cycles of work and save; skipped cycles have no log lines
     """
     cluster = SharedCluster(n_spares=job.cluster.n_spares)
     running = RunningJob(cluster, BlockOfJobs(job, failures, draws), row)
@@ -333,7 +334,7 @@ def run_one(
 def run_fleet(
     cluster: SharedCluster, arrive_h: Sequence[float], jobs: Sequence[tuple[BlockOfJobs, int]]
 ) -> list[Ran]:
-    """Run several jobs, each given as a block and its row, and return the results of each."""
+    """Run several jobs and return their results; a job is a block and a row of it."""
     processes = [
         cluster.env.process(RunningJob(cluster, block, row, number).run(at_h))
         for number, (at_h, (block, row)) in enumerate(zip(arrive_h, jobs, strict=True))

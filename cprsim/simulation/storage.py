@@ -1,4 +1,4 @@
-"""The storage that jobs share: a SimPy process that divides its bandwidth max-min fairly."""
+"""The shared storage: a SimPy process that divides its bandwidth between jobs, max-min fairly."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ from cprsim.simulation.spec import NONE
 from cprsim.simulation.state import Sim
 
 RATE_ROUNDING = 1e-12  # of a rate
-Place = tuple[float, int, "Flow"]  # in a sorted list
+Place = tuple[float, int, "Flow"]  # sort key, number, flow: an item of a sorted list
 
 
 class Flow:
-    """Equal transfers of one save or load.
+    """Equal simultaneous transfers of one save or load.
 
-    `over` is triggered when all bytes have moved, with the rank of its job.
+    The event `over`, with the rank of the job, is triggered when all bytes have moved.
     """
 
     def __init__(
         self, env: simpy.Environment, n: int, each_bytes: float, cap: float, rank: EventPriority
     ) -> None:
-        self.n, self.left_bytes, self.bytes_per_h = n, each_bytes, cap  # at most, each
+        self.n, self.left_bytes, self.bytes_per_h = n, each_bytes, cap  # per transfer; highest rate
         self.rank = rank
         self.each_bytes = each_bytes
         self.over = env.event()
         self.number = 0
         self.since_h = 0.0  # instant at which `left_bytes` were left
-        self.is_capped = False  # it has its cap; else what all others have
-        self.ends_at = inf  # instant if it has its cap, else bytes on the odometer
+        self.is_capped = False  # its rate is its cap; else the level
+        self.ends_at = inf  # instant if `is_capped`, else a reading of the odometer [bytes]
 
 
 class SharedStorage:
-    """Bandwidth that flows share: those with low caps have their cap, all others one level.
+    """Bandwidth that flows share: flows with a low cap move at their cap, all others at the level.
 
-    An odometer counts the bytes that each of the others has moved, so that a change of the level
-    touches none of them.
+    The level is one common rate. An odometer counts the bytes that a transfer at the level moves,
+    so that a change of the level needs no update of these flows.
     """
 
     def __init__(self, env: TickClock, bytes_per_h: float) -> None:
@@ -59,14 +59,14 @@ class SharedStorage:
         self.ends_capped: list[Place] = []  # by instant
         self.ends_slowed: list[Place] = []  # by bytes on the odometer
         self.n_slowed, self.capped_bytes_per_h = 0, 0.0  # of all flows together
-        self.level_bytes_per_h = inf  # of each that has less than its cap
+        self.level_bytes_per_h = inf  # common rate of transfers below their cap
         self.odometer_bytes = self.read_at_h = 0.0
         self.earlier = env.event()
         self.wakes_h = inf
         env.process(self.runs())
 
     def runs(self) -> Process:
-        """End one flow after another; it is woken where another flow makes the next end earlier."""
+        """End flows in order; `earlier` wakes the process if the next end moves forward."""
         while True:
             self.earlier = self.env.event()
             self.wakes_h, _ = self.first_end()
@@ -82,7 +82,7 @@ class SharedStorage:
             self.balance()
 
     def start(self, n: int, each_bytes: float, cap: float, rank: EventPriority = JOBS) -> Flow:
-        """Begin a bundle of `n` equal flows of a job."""
+        """Start a flow of `n` equal transfers of a job."""
         flow = Flow(self.env, n, each_bytes, cap, rank)
         self.n_begun += 1
         flow.number = self.n_begun
@@ -94,19 +94,19 @@ class SharedStorage:
         return flow
 
     def stop(self, flow: Flow) -> None:
-        """A flow stops before its end."""
+        """Stop a flow before its end."""
         if not flow.over.triggered:
             self.read()
             self.take(flow)
             self.balance()
 
     def moved_bytes(self, flow: Flow) -> float:
-        """Bytes that each of these flows has moved."""
+        """Bytes that each transfer of a flow has moved."""
         self.read()
         return flow.each_bytes - self.left_bytes(flow)
 
     def left_bytes(self, flow: Flow) -> float:
-        """Bytes that are left of each, as of the latest reading."""
+        """Bytes that each transfer still has to move, as of the latest reading."""
         if flow.over.triggered or flow.ends_at == inf:
             return flow.left_bytes
         if flow.is_capped:
@@ -114,7 +114,7 @@ class SharedStorage:
         return max(0.0, flow.ends_at - self.odometer_bytes)
 
     def read(self) -> None:
-        """Move the odometer on to this instant."""
+        """Advance the odometer to the current instant."""
         if self.slowed:
             self.odometer_bytes += (self.env.at_h - self.read_at_h) * self.level_bytes_per_h
         else:
@@ -132,10 +132,10 @@ class SharedStorage:
                 return ends_at_h, slowed
         return at_h, flow
 
-    # ----------------------------------------------------------------- who has its cap
+    # ----------------------------------------------------------------- flows at cap or level
 
     def put(self, flow: Flow, *, capped: bool) -> None:
-        """A flow is among those that have their cap, or among the others."""
+        """Add a flow to those at their cap, or to those at the level."""
         flow.is_capped = capped
         if capped:
             flow.ends_at = self.read_at_h + flow.left_bytes / flow.bytes_per_h
@@ -159,10 +159,10 @@ class SharedStorage:
         elif self.capped:
             self.capped_bytes_per_h -= flow.n * flow.bytes_per_h
         else:
-            self.capped_bytes_per_h = 0.0  # without rounding
+            self.capped_bytes_per_h = 0.0  # exact: drops rounding errors
 
     def balance(self) -> None:
-        """Find the level, and wake the process where a flow now ends earlier."""
+        """Update the level, and wake the process if a flow now ends earlier."""
         while self.capped and self.has_too_much(self.capped[-1][2]):
             self.moves(self.capped[-1][2], capped=False)
         while self.slowed:
@@ -175,12 +175,12 @@ class SharedStorage:
             self.earlier.succeed()
 
     def moves(self, flow: Flow, *, capped: bool) -> None:
-        """A flow goes over to those that have their cap, or to the others."""
+        """Move a flow to those at their cap, or to those at the level."""
         self.take(flow)
         self.put(flow, capped=capped)
 
     def has_too_much(self, high: Flow) -> bool:
-        """Whether flows with their cap would have less at the level."""
+        """Whether the level would be below the cap of a flow that now moves at its cap."""
         left = self.bytes_per_h - self.capped_bytes_per_h + high.n * high.bytes_per_h
         level = left / (self.n_slowed + high.n)
         return high.bytes_per_h > level * (1.0 + 2.0 * RATE_ROUNDING)
@@ -192,7 +192,7 @@ class SharedStorage:
 class SharedSaves(NamedTuple):
     """Saves of a job over the cluster's storage.
 
-    A save that takes h hours without other traffic moves h x `bytes_per_h` bytes in each flow.
+    A save that takes h hours without other traffic moves h x `bytes_per_h` bytes per transfer.
     """
 
     captures: frozenset[int] = frozenset()
@@ -202,14 +202,14 @@ class SharedSaves(NamedTuple):
 
 ALL_ALONE = SharedSaves()
 
-LINK = (NONE, 0)  # in place of a save: the loads, which share a link
-Key = tuple[int, int]  # capture, and the number of a save; less than 0: that stalls the job
+LINK = (NONE, 0)  # key of the loads, which share the link of the job
+Key = tuple[int, int]  # capture and number of a save; negative: the save stalls the job
 
 
 class Transfers:
     """Transfers of a job over the storage: its shared saves, and loads over its link.
 
-    In the step their end is infinite until the storage has moved them.
+    In `step` a transfer ends at infinity until the storage has moved all of it.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class Transfers:
     ) -> None:
         self.storage, self.saves, self.rank = storage, saves, rank
         self.flows = dict[Key, Flow]()
-        self.link_began_bytes = 0.0  # the link's odometer as its flow began
+        self.link_began_bytes = 0.0  # the link's odometer at the start of its flow
 
     def start_new(self, sim: Sim) -> bool:
         """Start the flows of new transfers, stop aborted ones; return whether any flow began."""
@@ -249,7 +249,7 @@ class Transfers:
         return self.storage.n_begun > n_before
 
     def start_save(self, key: Key, ends_h: float, now_h: float) -> float:
-        """A save that ends alone at an instant ends by the storage; when it ends now."""
+        """Start the flow of a save that lasts until `ends_h` alone; return its end, or infinity."""
         assert self.storage is not None
         if ends_h <= now_h:
             return ends_h
@@ -260,7 +260,7 @@ class Transfers:
         return inf
 
     def move_link(self, sim: Sim) -> None:
-        """The link's odometer is where the storage has moved it by this instant."""
+        """Set the link's odometer to the bytes that the storage has moved by this instant."""
         if self.storage is not None and (flow := self.flows.get(LINK)):
             sim.job.link_bytes = self.link_began_bytes + self.storage.moved_bytes(flow)
             sim.job.link_read_at_h = sim.job.now_h

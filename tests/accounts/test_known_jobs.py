@@ -217,17 +217,20 @@ def wrong_in(answer: cprsim.Answer, lives: list[Life], form: Form) -> Iterator[s
     hours: dict[tuple[str, ...], dict[Any, Any]]
     hours = {(row["part"],): row for row in answer.frames["hours"].to_dict("records")}
     together = dict(TOGETHER)
-    if isnan(hours["warm-up",]["hours"]):  # not shown: in the load or the work, if anywhere
-        if together["save", "degraded"] & {*form.dropped}:  # or in a save that is told in half
-            borders, loads = together.pop(("save", "degraded")), together.pop(("load", "warm-up"))
-            more = ("load",) if loads & {*form.dropped} else ()
-            together["save", "degraded", "warm-up", *more] = borders
+    if isnan(hours["warm-up",]["hours"]):  # not shown: in the load or in slow work, if anywhere
+        saves, loads = together["save", "degraded"], together.pop(("load", "warm-up"))
+        more = ("load",) if loads & {*form.dropped} else ()
+        if saves & {*form.dropped}:  # or in a save that is told in half
+            more = ("save", *more)
+            del together["save", "degraded"]
+        together["degraded", "warm-up", *more] = {*form.dropped}
         hours["warm-up",] |= {"hours": 0.0, "hours_low": 0.0, "hours_high": 0.0}
         if not (form.table or form.dropped or form.silent):
             yield "a warm-up that the log shows is unknown"
     if isnan(hours["save",]["hours"]):
         hours["save",] |= {"hours": 0.0, "hours_low": 0.0, "hours_high": 0.0}
-        if not (form.table or {"save.start", "save.commit"} & {*form.dropped}):
+        is_told = not (form.table or {"save.start", "save.commit"} & {*form.dropped})
+        if is_told and any(life.ms["save"] for life in lives):
             yield "saves that the log shows are unknown"
     wall_h, total_h = answer.values["wall_h"], sum(row["hours"] for row in hours.values())
     true_h = sum(sum(life.ms.values()) for life in lives) / 3.6e6

@@ -82,7 +82,7 @@ def test_the_frames_hold_the_decision_and_every_candidate() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("", "accuracy: there is no limit; say what may be lost with one of max_auc_loss"),
+        ("", "accuracy: there is no limit; give the allowed loss with one of max_auc_loss"),
         ("--max-auc-loss 0.1 --target-pls 0.1", "there are 2 limits: keep one"),
         ("--max-auc-loss 0.1 --risk high", "`high` should be a valid number"),
         ("--max-auc-loss 0.01%%", "--max-auc-loss: '0.01%%' is no number"),

@@ -260,13 +260,13 @@ def test_entries_give_the_policies_that_were_selected(tmp_path) -> None:
         ("full", "Nothing else is compared"),
         (
             "full, {strategy: checkmate, options: {shadow_nodes: 1}}",
-            "Warning: checkmate takes nodes on top of the job's, 1, whose hours are not counted.",
+            "Warning: checkmate takes additional nodes, 1; their hours are not counted.",
         ),
         (
             "{strategy: full, costs: {save: 3 s}}, gemini",
             "recovery.0.costs: `full` takes its costs from the section `costs`",
         ),
-        ("{strategy: gemini, name: full}", "recovery: `full` is compared as the strategy of that"),
+        ("{strategy: gemini, name: full}", "recovery: `full` is the name of a compared strategy"),
     ],
 )
 def test_what_the_program_says(recovery: str, said: str) -> None:

@@ -80,8 +80,8 @@ def fleet(
         See `cprsim.load`. A scenario without a section `fleet` is a fleet of its one job.
     over : mapping or sequence of str, optional
         Options to choose from, e.g. spares=0:64:lin9 or recovery.full.interval='1 h,2 h,4 h'; may
-        be repeated. Short for fleet.KEY: spares, nodes, storage. Default: the scenario's
-        strategies at its own values.
+        be repeated. `spares`, `nodes` and `storage` are short for fleet.KEY. Default: the
+        scenario's strategies at its own values.
     seed : int, optional
         Seed of all random numbers; default: the scenario's.
     histories : int, optional
@@ -152,15 +152,15 @@ def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
 
 
 def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
-    """All strategies at the scenario's own values, then at those of the axes; all can start."""
+    """Every strategy at the scenario's own values, then at those of the axes; checks the axes."""
     own_values, others, prepared = dict[str, Any](), [], prepare(loaded)
     for key, axis in axes.items():
         at_each = (varied(loaded, {key: value}) for value in axis.written)
         other = next((one for one in at_each if one.scenario != loaded.scenario), None)
         if other is not None and _is_same(prepared, prepare(other)):
             raise ParameterError(
-                f"--over {one_line(key)}: would change nothing, as the jobs of this fleet have "
-                "their own (fleet.table, fleet.vary)"
+                f"--over {one_line(key)}: changes nothing, because each job of this fleet has "
+                "its own value (fleet.table, fleet.vary)"
             )
     for where in points_of(axes) if axes else []:
         scenario = varied(loaded, where)
@@ -184,7 +184,7 @@ def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], i
 
 
 def _is_same(fleet: PreparedFleet, other: PreparedFleet) -> bool:
-    """Whether two fleets are the same jobs, which share the same."""
+    """Whether two fleets have the same jobs and the same shared resources."""
     scenarios = [[kind.scenario for kind in one.kinds] for one in (fleet, other)]
     return fleet.section == other.section and scenarios[0] == scenarios[1]
 

@@ -29,7 +29,7 @@ from cprsim.results.words import count, hours, significant, with_ends, with_inte
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
 MONTH = "month of 730.5 h"
-CAPTIONS = {"fleet": "Overheads, and the cost besides useful work", "curve": "Over what was varied"}
+CAPTIONS = {"fleet": "Overheads, and the cost besides useful work", "curve": "Over the varied key"}
 
 
 def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
@@ -189,9 +189,9 @@ def _advice(result: FleetResult) -> str:
         return f"Recommendation: {best}, the cheapest option; under {present} not all jobs finish."
     unsure = ""
     if isnan(saves.low):
-        unsure = " How sure that is can't be told: give --histories of 2 or more."
+        unsure = " Its interval is unknown: give --histories of 2 or more."
     elif saves.low <= 0:
-        unsure = " The interval holds 0: more histories would tell."
+        unsure = " The interval contains 0: more --histories may decide."
     amount = with_ends(*saves.triple, _unit(result))
     less = f"Compared with {present} it saves {amount} per {_month(result)}."
     words = maintained(_recommended(result))
@@ -199,12 +199,12 @@ def _advice(result: FleetResult) -> str:
 
 
 def _cautions(result: FleetResult) -> list[str]:
-    """Stale shards of the recommended option, cheaper stale options, and left-out options."""
+    """Stale shards of the best option, cheaper options with stale shards, options left out."""
     best, cautions = result.option(result.decision.best), []
     if 2 * waiting(best.statistics) > best.statistics["overhead_fraction"].mean:
         cautions.append(
-            "Compared are the entries of `recovery` alone: `cprsim systems` compares others, some "
-            "of which do not wait for spares."
+            "Only the entries of `recovery` are compared; `cprsim systems` compares others, and "
+            "some of them do not wait for spares."
         )
     if best.statistics["pls"].mean > 0:
         cautions.append(f"It leaves shards stale: {_pls(best)}; the scenario has the limit.")
@@ -213,7 +213,7 @@ def _cautions(result: FleetResult) -> list[str]:
             cautions.append(
                 f"{option.name} costs less, {_amount(result, option.cost)} {_unit(result)} per "
                 f"{_month(result)}, and leaves shards stale: {_pls(option)}. It is not "
-                "recommended, as 'target_pls' of its entry does not say how much you accept."
+                "recommended: if you accept this PLS, give it as `target_pls` of its entry."
             )
     if n := result.decision.n_left_out:
         cautions.append(f"Left out: {count(n, 'option')} under which not all jobs finish.")

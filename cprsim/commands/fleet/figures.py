@@ -22,7 +22,7 @@ MOST_OPTIONS = 12  # side by side
 
 
 def fleet_figures(result: FleetResult) -> dict[str, Draw]:
-    """The figures that suit the fleet, by name."""
+    """The figures of a fleet, by name; the curve needs an axis of numbers."""
     charts = {"fleet": _bars(result), "curve": _curve(result)}
     return {
         name: partial(chart_figure, chart) for name, chart in charts.items() if chart is not None
@@ -30,7 +30,7 @@ def fleet_figures(result: FleetResult) -> dict[str, Draw]:
 
 
 def shown_options(result: FleetResult) -> list[FleetOption]:
-    """Those of the scenario's own values, and the best."""
+    """The options at the scenario's own values, and the best option."""
     at_own_values = [option for option in result.options if option.where == result.options[0].where]
     best = result.option(result.decision.best)
     return [*at_own_values, *([] if best in at_own_values else [best])][:MOST_OPTIONS]
@@ -73,7 +73,7 @@ def _unit(result: FleetResult) -> tuple[float, str]:
 
 
 def _curve(result: FleetResult) -> Chart | None:
-    """Cost and overhead over the first axis that is numbers, others at their first value."""
+    """Cost and overhead over the first numeric axis; other axes at their first value."""
     numbers = {key: values_along(list(values)).numbers for key, values in result.axes.items()}
     key = next((key for key, axis_numbers in numbers.items() if axis_numbers is not None), None)
     if key is None:

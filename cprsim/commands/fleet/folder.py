@@ -1,4 +1,4 @@
-"""The folder of a finished fleet: options, figures and manifest, all there or none."""
+"""The folder of a finished fleet: options, figures and manifest, complete or absent."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FleetResult:
     histories: int
     shared: Mapping[str, str]  # what jobs share, in words
     currency: str | None  # None: nothing has a price
-    axes: Mapping[str, Sequence[Any]]  # key -> values; without the scenario's own
+    axes: Mapping[str, Sequence[Any]]  # key -> values; the scenario's own are not in it
     options: tuple[FleetOption, ...]
     decision: FleetDecision
 
@@ -65,7 +65,7 @@ def write_fleet(
     decision: FleetDecision,
     draw: Callable[[FleetResult], object],
 ) -> FleetResult:
-    """Write a finished fleet into its folder, whole or not at all.
+    """Write a finished fleet into its folder, completely or not at all.
 
     Raises ResultError: it can't be written; nothing is left behind.
     """

@@ -43,11 +43,11 @@ STATISTICS = {
     "p95_fraction": "overhead that 95 % of the jobs stay below",
     "machine_years": "node-hours of overhead, in years of 8766 h",
     "queued_h": "mean hours from arrival to start",
-    "wait_h": "mean hours in which a job waits for a spare",
-    "wait_fraction": "the same as a share of its useful time",
-    "jobs_per_month": "jobs that arrive and finish per month of 730.5 h, whose cost that is",
-    "utilisation_fraction": "useful node-hours within the window, of those that `nodes` has in it",
-    "busy_nodes": "nodes that are in jobs, mean over the window",
+    "wait_h": "mean hours that a job waits for spares",
+    "wait_fraction": "mean of these waits / useful time",
+    "jobs_per_month": "jobs that arrive and finish per month of 730.5 h; the cost is theirs",
+    "utilisation_fraction": "useful share of the node-hours of `nodes` within the window",
+    "busy_nodes": "mean number of nodes in jobs, over the window",
     "pls": "mean PLS of a job",
 }
 
@@ -68,7 +68,7 @@ class PreparedFleet:
         return [(kind.n_jobs, job.useful_h) for kind, job in kinds], self.section.window_h
 
     def arrivals(self, history: int) -> pd.DataFrame:
-        """The jobs of a history in order of arrival: `arrive_h`, `kind`, and its `nth` of those."""
+        """The jobs of a history in order of arrival: `arrive_h`, `kind`, `nth` of its kind."""
         n_jobs = [kind.n_jobs for kind in self.population.kinds]
         n, rng = sum(n_jobs), stream(self.seed, history, "fleet/arrivals")
         arrive_h: Floats = np.zeros(n)
@@ -87,7 +87,7 @@ class PreparedFleet:
 
 
 def prepare(loaded: LoadedScenario) -> PreparedFleet:
-    """Make records of a scenario with a fleet. Raises ScenarioError if the fleet is invalid."""
+    """Compile the fleet of a scenario. Raises ScenarioError if the fleet is invalid."""
     population, section = population_of(loaded), fleet_of(loaded)
     knows_repair = loaded.scenario.cluster.repair is not None or loaded.trace_path is not None
     if section.spares is not None and not knows_repair:
@@ -104,7 +104,7 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
         kinds.append(replace(experiment, cluster=cluster))
     for number, policy in enumerate(kinds[0].policies):
         try:
-            require_legal(policy, kinds[0].cluster, kinds[0].scopes)  # where spares can run out
+            require_legal(policy, kinds[0].cluster, kinds[0].scopes)  # spares can run out here
         except ParameterError as error:
             key = f"recovery.{number}"
             raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
@@ -121,7 +121,7 @@ class History(NamedTuple):
     """Outcomes of the jobs of a fleet, a row per job in order of arrival.
 
     `jobs` has kind, nth, n_nodes, arrive_h, start_h, wall_h, finished, useful_h, n_failures,
-    n_saves, queued_h (from arrival to start), overhead (share of the useful time) and pls (of lost
+    n_saves, queued_h (from arrival to start), overhead (share of the useful time) and pls (lost
     samples, as a share of the job's); `hours` has a column per part of the overhead.
     """
 
@@ -139,7 +139,7 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     if is_alone(section):
         return _history_of_one(kinds[0], strategy, history, jobs)
     cluster = SharedCluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
-    policies, blocks = [], []  # by kind: as simulated; of each of its jobs a block, and its row
+    policies, blocks = [], []  # by kind: simulated policy; block and row of each job
     for kind, alike in zip(kinds, fleet.population.kinds, strict=True):
         replications = range(history * alike.n_jobs, (history + 1) * alike.n_jobs)
         job, saves = kind.simulated_job(kind.policies[strategy]), _shared(fleet, kind, strategy)
@@ -162,7 +162,7 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
 
 
 def _history_of_one(kind: Experiment, strategy: int, history: int, jobs: pd.DataFrame) -> History:
-    """Of a job that shares nothing: a row of the compiled loop says it all."""
+    """History of a job that shares nothing: one row of the compiled loop."""
     alone = replace(kind, policies=(kind.policies[strategy],))
     of = outcome_of_one(alone, history).strategies[0]
     rows = of.costs.columns()
@@ -224,7 +224,7 @@ class FleetCell:
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
     """Summarise a history."""
     (jobs, hours), section, window_h = history, fleet.section, fleet.section.window_h
-    stands_h = jobs.wall_h.sum() if is_alone(section) else window_h  # of spares
+    stands_h = jobs.wall_h.sum() if is_alone(section) else window_h  # for which spares are held
     within = np.clip(window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
     useful_h = (jobs.n_nodes * within * jobs.useful_h / jobs.wall_h).sum()
     wait_h = hours.get("wait", 0.0)
@@ -291,7 +291,7 @@ def cost_of(cell: FleetCell, prices: Prices | None) -> float:
 
 
 def cost_by_kind(cell: FleetCell, prices: Prices | None) -> Floats:
-    """The same of the jobs of each kind, not rounded; spares belong to none."""
+    """Cost per month of the jobs of each kind, not rounded, without spares."""
     if prices is None:
         return np.array([sum(node_hours(usage).values()) for usage in cell.usage])
     prices = with_spares(prices, cell.used)
@@ -305,7 +305,7 @@ def node_hours(usage: Usage) -> dict[str, float]:
 
 
 def with_spares(prices: Prices, used: Usage) -> Prices:
-    """Prices with one for a spare, too: that of a system's nodes; a spare draws nothing."""
+    """Prices that include spares: a spare costs as much as a system's node, and draws no power."""
     jobs = [by_role for part, by_role in used.node_h.items() if part not in (SPARE, SYSTEM)]
     prices = with_system(prices, summed(jobs))
     node_hour = {SPARE: prices.node_hour[SYSTEM], **prices.node_hour}

@@ -49,7 +49,7 @@ from cprsim.scenario.reading import UNKNOWN, LoadedScenario, unknown_values
 from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
 
-IRRELEVANT_TO_A_HISTORY: dict[str, Any] = {  # of one history of one strategy
+IRRELEVANT_TO_A_HISTORY: dict[str, Any] = {  # keys that do not change one history of one strategy
     **dict.fromkeys(
         ("name", "kernel", "accuracy", "sweep", "prices", "unknown", "marks", "recovery"), True
     ),
@@ -57,8 +57,8 @@ IRRELEVANT_TO_A_HISTORY: dict[str, Any] = {  # of one history of one strategy
 }
 SPARES = "fleet.spares"  # the key
 N_REDRAWN = 1000
-FEWEST_KINDS = 10  # from which the kinds of jobs tell how sure a number is
-MOST_HERE = 2_000  # jobs in all that are run in this very process
+FEWEST_KINDS = 10  # of jobs, for an interval from a single history
+MOST_HERE = 2_000  # jobs in total, up to which this process runs them itself
 
 
 Axes = Mapping[str, Values]  # keys of the scenario whose values are options
@@ -81,7 +81,7 @@ class FleetOption:
     strategy: str
     where: Mapping[str, Any]  # values of the axes, by key; empty for the scenario's own
     finished: bool  # whether every job finished
-    statistics: Mapping[str, Estimate]  # of `course.STATISTICS`
+    statistics: Mapping[str, Estimate]  # of `histories.STATISTICS`
     cost: Number  # cents, or node-hours where nothing has a price
     node_h: Mapping[str, float]  # by part
     cents: Mapping[str, int] = field(default_factory=dict)  # by part; empty: nothing has a price
@@ -137,7 +137,7 @@ def option_of(
 
 
 def _quantile(cells: Sequence[FleetCell], share: float) -> Estimate:
-    """Of the one job of each history."""
+    """Quantile over histories of one job each."""
     return Estimate(
         float(np.quantile([cell.statistics["overhead_fraction"] for cell in cells], share))
     )
@@ -148,19 +148,19 @@ def _mean_by_part(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def saving(base: FleetOption, option: FleetOption) -> Estimate:
-    """Saving of the other option per month, paired: both meet the same failures."""
+    """Saving per month of an option compared with `base`, paired: both meet the same failures."""
     savings = np.array(base.costs) - np.array(option.costs)
     of_kinds = [cost_by_kind(o.cells[0], o.prices) for o in (base, option)]
     return _estimate(savings.tolist(), of_kinds[0] - of_kinds[1])
 
 
 def _estimate(values: Sequence[float], of_kinds: Floats, n_jobs: Floats | None = None) -> Estimate:
-    """The mean over the histories; of one alone, the kinds of jobs make the interval.
+    """The mean over the histories; the interval of a single one resamples the kinds of jobs.
 
     Parameters
     ----------
-    of_kinds : (n_kinds,) share of each in the sum over all jobs, or in their mean; none: not known
-    n_jobs : (n_kinds,) the jobs of a mean
+    of_kinds : (n_kinds,) part of each kind in the sum or mean over all jobs; empty: unknown
+    n_jobs : (n_kinds,) number of jobs, for a mean; None: for a sum
     """
     n = len(of_kinds)
     if len(values) > 1:
@@ -175,11 +175,11 @@ def _estimate(values: Sequence[float], of_kinds: Floats, n_jobs: Floats | None =
     return Estimate(values[0], low, high, n)
 
 
-# ------------------------------------------------------------------------------ all of them
+# ------------------------------------------------------------------------------ all options
 
 
 def points_of(axes: Axes) -> list[dict[str, Plain]]:
-    """Every combination of the values; one without any where there are no axes."""
+    """Every combination of the values; without axes, one that is empty."""
     written = [values.written for values in axes.values()]
     return [dict(zip(axes, values, strict=True)) for values in product(*written)]
 
@@ -187,7 +187,7 @@ def points_of(axes: Axes) -> list[dict[str, Plain]]:
 def varied(
     loaded: LoadedScenario, where: Mapping[str, Plain], option: str = "--over"
 ) -> LoadedScenario:
-    """The scenario at some values, which an option of the command line asked for."""
+    """The scenario at values that an option of the command line gives."""
     if not where:
         return loaded
     return loaded.varied(where, lambda key: Place(one_line(key), option=option))
@@ -207,9 +207,9 @@ def run_options(
     option: str = "--over",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[FleetOption]:
-    """Simulate strategies, by number, at some values each.
+    """Simulate each run: values of keys, and the number of a strategy.
 
-    Raises ScenarioError: values that make no scenario.
+    Raises ScenarioError: values that make an invalid scenario.
     """
     by_run = [list(_histories(varied(loaded, where, option), number)) for where, number in runs]
     flat = [history for histories in by_run for history in histories]
@@ -258,10 +258,10 @@ class FleetDecision:
 
     best: str
     present: str
-    saves: Estimate  # what the best costs less per month, in cents or node-hours
+    saves: Estimate  # saving of the best per month, in cents or node-hours
     break_evens: tuple[BreakEven, ...]  # of each unknown input
-    n_left_out: int  # options in which some jobs did not finish
-    n_nodes: int = 0  # that the spares are for
+    n_left_out: int  # number of options in which some jobs did not finish
+    n_nodes: int = 0  # of the jobs that use the spares
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
     # of one job alone: the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
@@ -275,24 +275,24 @@ def decide(
     store: PointStore,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> FleetDecision:
-    """Recommend the cheapest option that leaves no shard stale, or not more than is accepted.
+    """Recommend the cheapest option without stale shards, or with an accepted PLS.
 
-    Raises ScenarioError: an unknown input that can't be varied; ParameterError: there is no option
-    in which all jobs finish.
+    Raises ScenarioError: an unknown input can't be varied; ParameterError: there is no option in
+    which all jobs finish.
     """
     able = [option for option in options if option.finished]
     if not able:
-        raise ParameterError("under no option do all jobs of the fleet finish: nothing to decide")
+        raise ParameterError("there is no option under which all jobs of the fleet finish")
     counted = _eligible(loaded, able) or able
     best, present = min(counted, key=lambda option: option.cost), options[0]
-    if is_unpriced(loaded, axes):  # the scenario's own spares are no option
+    if is_unpriced(loaded, axes):  # the scenario's own spares can't be compared
         same = [option for option in able if option.strategy == present.strategy]
         present = min(same, key=lambda option: option.cost, default=present)
     few = contenders(counted, best, present, axes)
     names = [entry.name for entry in loaded.scenario.recovery]
 
     def costs(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
-        """Cost of options under each of some changes: of all where prices alone change."""
+        """Cost of the contenders under each change; of all options if only prices change."""
         if only_prices(all_changes):
             scenarios = [varied(loaded, changes, UNKNOWN) for changes in all_changes]
             prices = [prices_of(scenario) for scenario in scenarios]
@@ -319,7 +319,7 @@ def decide(
     section, n_nodes = fleet_of(loaded), loaded.scenario.n_nodes_of[ANY]
     if not is_alone(section):
         n_nodes = section.nodes or max(1, round(best.statistics["busy_nodes"].mean))
-    n_now = None if SPARES in axes else section.spares  # else the options are the answer
+    n_now = None if SPARES in axes else section.spares  # else the options already compare spares
     return FleetDecision(
         best=best.name,
         n_nodes=n_nodes,
@@ -333,12 +333,12 @@ def decide(
 
 
 def is_unpriced(loaded: LoadedScenario, axes: Axes) -> bool:
-    """Whether numbers of spares are compared, and the scenario's own are endless and free."""
+    """Whether spares are compared, and the scenario itself has unlimited free spares."""
     return SPARES in axes and fleet_of(loaded).spares is None
 
 
 def one_job(loaded: LoadedScenario, where: Mapping[str, Plain]) -> LoadedScenario:
-    """The typical job of a fleet at some values; the spares of a job alone are its own."""
+    """The typical job of a fleet at some values; a single job has the spares of the fleet."""
     at = varied(loaded, where)
     fleet = fleet_of(at)
     spares = {"cluster.spares": fleet.spares} if is_alone(fleet) else {}
@@ -346,7 +346,7 @@ def one_job(loaded: LoadedScenario, where: Mapping[str, Plain]) -> LoadedScenari
 
 
 def _eligible(loaded: LoadedScenario, able: Sequence[FleetOption]) -> list[FleetOption]:
-    """The options that leave no shard stale, or whose entry gives the accepted PLS."""
+    """The options that leave no shard stale, or whose entry has an accepted PLS."""
     entries = loaded.scenario.recovery
     accepted = {e.name for e in entries if e.target_pls is not None and not e.assumed}
     return [o for o in able if o.strategy in accepted or not o.statistics["pls"].mean > 0.0]
@@ -355,9 +355,10 @@ def _eligible(loaded: LoadedScenario, able: Sequence[FleetOption]) -> list[Fleet
 def contenders(
     able: Sequence[FleetOption], best: FleetOption, present: FleetOption, axes: Axes
 ) -> list[FleetOption]:
-    """The options that could be the cheapest if something were otherwise.
+    """The options that could be the cheapest if an unknown input changed.
 
-    The best, the present, the best of each strategy, and the neighbours of the best on each axis.
+    They are the best, the present, the best of each strategy, and the neighbours of the best on
+    each axis.
     """
 
     def steps(option: FleetOption) -> int:
@@ -379,7 +380,7 @@ def contenders(
 def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
     """The values to try of each unknown input.
 
-    Raises ScenarioError where one is an option, or its ends make no scenario.
+    Raises ScenarioError if an option varies one, or its ends make an invalid scenario.
     """
     unknown = unknown_values(loaded)
     for key in axes:

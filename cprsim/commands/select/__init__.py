@@ -1,4 +1,4 @@
-"""``select``: which strategy, at which interval, within the accuracy that may be lost."""
+"""``select``: the cheapest strategy and its interval within a limit of accuracy loss."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def select(
     replications: int | None = None,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Choose strategy and interval within a limit of lost accuracy.
+    """Choose strategy and interval within a limit of accuracy loss.
 
-    Every candidate is simulated with the scenario's failures, and the upper confidence bound of its
-    loss, by the staleness curve, is compared with the limit. Full recovery is compared at its own
-    best interval, and recommended unless a candidate surely costs less. Recovery systems of the
-    scenario are compared, too; no limit is needed if no candidate loses samples.
+    Every candidate is simulated with the scenario's failures. The staleness curve predicts the
+    loss, and the upper confidence bound of the loss must keep the limit. Full recovery is compared
+    at its own best interval, and recommended unless a candidate costs significantly less. Recovery
+    systems of the scenario are compared, too; no limit is needed if no candidate loses samples.
 
     Parameters
     ----------
@@ -70,23 +70,23 @@ def select(
     max_loss : mapping or sequence of str, optional
         Allowed loss in another metric of the curve, such as ne=0.0005.
     confidence : float, optional
-        The limit holds at this upper bound; default: the scenario's, or 0.95.
+        Confidence of the upper bound; default: the scenario's, or 0.95.
     risk : float or str, optional
-        Apply the limit to the mean, or this share, of all jobs; default: the scenario's.
+        Apply the limit to the mean, or to this share, of the jobs; default: the scenario's.
     curve : str, Path or Answer, optional
         Staleness curve: a file (.json, .csv) or a shipped one; default: the scenario's.
     seed : int, optional
         Seed of all random numbers; default: the scenario's.
     replications : int, optional
-        Replications of each candidate; default: as many as distinguish candidates.
+        Replications of each candidate; default: enough to distinguish candidates.
     folder : str or Path, optional
         Folder of the results folders. None: nothing is kept.
 
     Returns
     -------
     Answer
-        ``frames["strategies"]``: each strategy at its best, which is recommended, its entry in a
-        scenario. ``frames["candidates"]``: all others that were simulated.
+        ``frames["strategies"]``: each strategy at its best interval, whether it is recommended,
+        and its entry in a scenario. ``frames["candidates"]``: all other simulated candidates.
         ``values["recommended"]``, ``values["recovery"]`` (the section of a scenario).
 
     Raises
@@ -109,7 +109,7 @@ def select(
     overridden += shortcuts("accuracy", confidence=confidence, risk=risk, curve=curve)
     limits = {"max_auc_loss": max_auc_loss, "max_log_loss": max_log_loss, "target_pls": target_pls,
               "max_loss": max_loss or None}  # fmt: skip
-    if any(limit is not None for limit in limits.values()):  # one takes the place of all others
+    if any(limit is not None for limit in limits.values()):  # they replace those of the scenario
         for key, limit in limits.items():
             option = f"--{key.replace('_', '-')}"
             overridden.append(f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}")
@@ -126,7 +126,7 @@ def select(
 
 
 def _numbers(option: str, value: Any) -> Any:
-    """A limit, or those of some metrics: 0.0002, 0.02%; ne=0.0005, also as a mapping."""
+    """A limit as a number (0.0002, 0.02%), or limits by metric (ne=0.0005, or a mapping)."""
     if isinstance(value, Mapping):
         return {name: _numbers(option, limit) for name, limit in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -46,7 +46,7 @@ from cprsim.results.words import (
     with_interval,
 )
 
-BEYOND_FRACTION = 0.01  # of the replications: when to warn of extrapolated losses
+BEYOND_FRACTION = 0.01  # of the replications; above it, warn of extrapolated losses
 OVER_LIMIT = " (over the limit)"  # marks a bound
 VALUES = (
     "fell_back", "useful_h", "n_replications", "curve", "accuracy", "left_out", "alike", "notes",
@@ -149,7 +149,7 @@ def document_of_select(selection: Selection) -> Document:
 
 
 def _table(selection: Selection, name: str) -> Table:
-    """Full recovery at its best, the strategies, the paper's formula; equal ones in one row."""
+    """Full recovery, each strategy at its best, the paper's formula; equal rows are merged."""
     quantity, of_pls = selection.limit.words, selection.limit.metric is None
     headings = ["overhead, %", "less than full recovery, % points"]
     if selection.limited:
@@ -249,14 +249,14 @@ def _why_full(selection: Selection) -> str:
         return "Nothing else is compared: list recovery systems under 'recovery' in the scenario."
     if not finishing:
         condition = "keeps the limit" if selection.limited else "lets all jobs finish"
-        return f"Nothing else that is compared {condition}."
+        return f"No other compared option {condition}."
     nearest = max(finishing, key=lambda candidate: candidate.benefit.mean)
     nearest_words = f"The cheapest of the others, {nearest.strategy}, {nearest.saving},"
     costs = percent(nearest.overhead.mean)
     if nearest.benefit.high < 0:
         return f"{nearest_words} costs more: {costs}."
     if nearest.pays:
-        return f"{nearest_words} takes {costs}, and its accuracy loss is not priced."
+        return f"{nearest_words} costs {costs}, and its accuracy loss is not priced."
     less = ends(100 * nearest.benefit.low, 100 * nearest.benefit.high)
     return (
         f"{nearest_words} is not significantly cheaper: by {less} percentage points (95 % "
@@ -292,7 +292,7 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     if bills:
         yield cheapest(bills, chosen.strategy)
     if unsure := break_even_sentences(selection.break_evens):
-        yield f"At these intervals, by cost in all: {' '.join(unsure)}"
+        yield f"At these intervals, by total cost: {' '.join(unsure)}"
     if selection.curve is not None and selection.limited:
         yield f"Staleness curve: {selection.curve}."
 
@@ -320,7 +320,7 @@ def _why_not_this(selection: Selection, name: str, candidate: PricedInterval | N
         return f"only {percent(candidate.finished_fraction)} of the jobs finish"
     more = 100 * (candidate.overhead.mean - chosen.overhead.mean)
     if abs(more) < 100 * AS_MUCH:
-        return "as much overhead"
+        return "equal overhead"
     if more <= 0:
         return f"{significant(-more)} points cheaper, but not significantly"
     return f"{significant(more)} points more overhead"

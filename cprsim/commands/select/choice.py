@@ -37,21 +37,21 @@ SELECTION = "selection.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedInterval:
-    """One strategy at one interval, as simulated; intervals of means are 95 % and two-sided."""
+    """Simulated results of one strategy at one interval; intervals of means are 95 %, two-sided."""
 
     strategy: str
     policy: Policy
-    rule: str = ""  # the paper's formula, if that gives the interval
+    rule: str = ""  # the paper's formula that gives the interval; else empty
     option: str = ""  # interval option of a recovery system; empty if it has none
-    entry: str  # of `recovery` in a scenario that runs it
-    n_saves: int = field(metadata={"alias": "saves"})  # whole ones that are due; 0: never
+    entry: str  # its entry under `recovery`
+    n_saves: int = field(metadata={"alias": "saves"})  # number of due whole saves; 0: never saves
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
     waiting: float  # its waits for spares, as a share of useful time
     pls: Estimate
     loss: Estimate  # mean in the limited quantity; its interval includes the curve's error
     benefit: Estimate  # full recovery's best overhead minus this one, paired
-    upper_bound: Number  # the upper bound that is held to the limit
+    upper_bound: Number  # of the loss; compared with the limit
     within_limit: bool
     beyond_fraction: float  # share of replications beyond the curve's measurements
     struck_fraction: float  # share of replications that lose samples
@@ -68,7 +68,7 @@ class PricedInterval:
 
     @property
     def pays(self) -> bool:
-        """Whether it surely costs less than full recovery at its best."""
+        """Whether it costs significantly less than full recovery at its best."""
         return self.benefit.low > 0
 
     @property
@@ -91,20 +91,20 @@ class Selection:
     n_replications: int = field(metadata={"alias": "replications"})
     limit: Limit
     curve: str | None  # its name and origin; None where PLS is limited and no curve is needed
-    recommended: str  # strategy; full recovery where nothing surely costs less
+    recommended: str  # strategy; full recovery if none is significantly cheaper
     full: PricedInterval  # at its own best interval
     best: dict[
         str, PricedInterval | None
     ]  # by strategy; None: no interval worth trying keeps the limit
     formula: tuple[PricedInterval, ...]  # the paper's interval, both forms, under partial recovery
     notes: tuple[str, ...] = ()  # of the curve: what to be careful with
-    left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not know
+    left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not predict
     # strategies not distinguished from the recommended one, which is the simplest of them
     alike: tuple[str, ...] = ()
-    stand_in: bool = False  # whether the curve is a shipped one, of another model than the job's
-    accuracy: str = ""  # the section of a scenario that asks the same
-    limited: bool = True  # whether anything compared loses samples, so that the limit counts
-    front: dict[str, tuple[PricedInterval, ...]]  # by strategy, from never saving on
+    stand_in: bool = False  # whether the curve is a shipped one, measured on another model
+    accuracy: str = ""  # the section of a scenario with this limit
+    limited: bool = True  # whether a compared option loses samples; else no limit applies
+    front: dict[str, tuple[PricedInterval, ...]]  # by strategy, by rising saves
     break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
@@ -115,7 +115,7 @@ class Selection:
 
     @property
     def name(self) -> str:
-        """Of the scenario."""
+        """Name of the scenario."""
         return str(self.manifest["name"]).removesuffix("-select")
 
     @property
@@ -136,17 +136,17 @@ class Selection:
 
     @property
     def entries(self) -> dict[str, str]:
-        """The entry of `recovery` that runs each as selected, by name."""
+        """The entry under `recovery` of each candidate in `at_best`, by name."""
         return {name: candidate.entry for name, candidate in self.at_best.items()}
 
     @property
     def finishing(self) -> dict[str, PricedInterval]:
-        """Those under which all jobs finish."""
+        """Candidates of `at_best` under which all jobs finish."""
         at_best = self.at_best.items()
         return {name: best for name, best in at_best if best.finished_fraction == 1}
 
     def bills(self, prices: JobPrices | None) -> Bills:
-        """The bill of each under which all jobs finish; none without prices."""
+        """The bill of each candidate in `finishing`; empty without prices."""
         finishing = self.finishing.items()
         used = {name: (candidate.policy, self._use(candidate)) for name, candidate in finishing}
         return bills_of(prices, used)
@@ -165,7 +165,7 @@ class Selection:
 def write_selection(
     target: ResultTarget, selection: Selection, draw: Callable[[Selection], object]
 ) -> Selection:
-    """Write a selection into its folder, whole or not at all; as read back from there."""
+    """Write a selection into its folder, completely or not at all; return it as read back."""
     with new_folder(target) as folder:
         write_record(folder / SELECTION, selection)
         write_csv(candidate_rows(selection), folder / "candidates.csv")
@@ -174,7 +174,7 @@ def write_selection(
 
 
 def load_selection(folder: Path) -> Selection:
-    """Read a finished selection. Raises ResultError where it is unfinished or damaged."""
+    """Read a finished selection. Raises ResultError if it is unfinished or damaged."""
     about = {"path": folder, "manifest": read_manifest(folder)}
     return read_record(Selection, folder / SELECTION, "a selection", **about)
 

@@ -1,7 +1,7 @@
-"""The decision: each option's best interval within the limit, against full recovery at its best.
+"""The decision: each option at its best within the limit, compared with full recovery at its best.
 
-The paper compares first-order formulas; here every candidate is simulated with the failures of the
-scenario, whatever their distribution, and the limit is held at an upper confidence bound.
+The paper compares first-order formulas. Here every candidate is simulated with the failures of the
+scenario, of any distribution, and the upper confidence bound of its loss must keep the limit.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from cprsim.commands.select.search import WORTH_TRYING, best, cheapest_of
 from cprsim.job.losses import WHOLE
 from cprsim.results.limit import Limit
 
-AS_MUCH = 5e-5  # of useful time: two overheads that are shown as one
-HARDLY_LESS = 0.02  # of the removed overhead: too small a gain for a more complex strategy
+AS_MUCH = 5e-5  # of useful time; overheads that differ by less count as equal
+HARDLY_LESS = 0.02  # of the removed overhead; a smaller gain justifies no complex strategy
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The core of a selection, on the replications themselves."""
+    """The core of a selection, with the results of each replication."""
 
     full: Evaluated
     best: Mapping[str, Evaluated | None]
@@ -42,9 +42,9 @@ def decide(
 ) -> Decided:
     """Choose between full recovery and the options within the limit, each at its best.
 
-    The cheapest option that surely costs less than full recovery is taken (the 95 % interval of
-    the paired difference lies above 0); of options that are not distinguished, the first. If no
-    option surely costs less, full recovery is taken.
+    The cheapest option that costs significantly less than full recovery is chosen (the 95 %
+    interval of the paired difference lies above 0). If several options are not significantly
+    different, the first is chosen; if no option costs significantly less, full recovery.
     """
     full, best_of = cheapest_of(evaluator, FULL), {}
     for name in evaluator.options:
@@ -70,14 +70,14 @@ def is_priced(priced: Evaluated, limit: Limit) -> bool:
 def simplest(evaluator: CandidateEvaluator, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
     """Choose the simplest strategy that is not distinguished from the chosen one.
 
-    Such a strategy costs hardly more, and its loss at the chosen interval is not distinguished from
-    that of the chosen one; or it costs as much, and so is its loss at its own best.
+    Such a strategy costs hardly more, and its loss at the chosen interval is not significantly
+    larger; or it costs no more, and its loss at its own best interval is not significantly larger.
     """
     chosen, within_limit = decided.chosen, decided.within_limit
     if chosen.policy.sub_saves is None:
         return decided, ()
     hardly = HARDLY_LESS * decided.full.more_than(chosen).mean
-    if WHOLE in within_limit:  # above this, the simplest strategy is also cheaper
+    if WHOLE in within_limit:  # it must not cost more than the simplest strategy
         hardly = min(hardly, max(within_limit[WHOLE].more_than(chosen).mean, 0.0))
     alike = []
     for name, priced in within_limit.items():
@@ -93,7 +93,7 @@ def simplest(evaluator: CandidateEvaluator, decided: Decided) -> tuple[Decided, 
 
 
 def _loses_more(one: Prediction, other: Prediction) -> bool:
-    """Whether the 95 % interval of a difference lies above 0; errors count as independent."""
+    """Whether one loses significantly more than the other; errors count as independent."""
     errors = np.hypot(one.standard_error, other.standard_error)
     degrees = min(one.degrees, other.degrees)
     more = Prediction(one.loss - other.loss, errors, one.beyond, degrees)

@@ -1,4 +1,4 @@
-"""Figures of a selection: overhead over the accuracy that is lost, or over the number of saves."""
+"""Figures of a selection: overhead over accuracy loss, or over the number of saves."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cprsim.pages.chart import Band, Chart, Panel, Series, floats, merged
 from cprsim.pages.draw_chart import chart_figure
 from cprsim.results.words import count, hours
 
-BEYOND_LIMIT = 4.0  # times the limit, where the axis of the loss ends
+BEYOND_LIMIT = 4.0  # times the limit: end of the loss axis
 ROOM = 1.25  # by this factor axes extend beyond the points, and beyond full recovery
-BELOW_ONE = 0.5  # where a job without saves stands on the logarithmic axis of saves
+BELOW_ONE = 0.5  # position of a job without saves on the logarithmic axis of saves
 
 
 def selection_figure(selection: Selection, name: str) -> Figure:
@@ -54,7 +54,7 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
         if 0 < float(x) <= BEYOND_LIMIT * limit.most and 0 < y <= top
     ]
     heights = [*(y for _, y in shown), *(band.low for band in bands if 0 < band.low <= top)]
-    left = min((x for x, _ in shown), default=0.0) / ROOM  # there stands what loses nothing
+    left = min((x for x, _ in shown), default=0.0) / ROOM  # place of candidates without loss
     bands.append(Band(f"limit ({limit.most:g})", limit.most, limit.most, "x"))
     panel = Panel(
         "", f"{limit.words}, {100 * limit.confidence:g} % upper bound", OVERHEAD_LABEL,
@@ -67,7 +67,7 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
 
 
 def _over_saves(selection: Selection, name: str, caption: str) -> Chart:
-    """Full recovery and every recovery system a line."""
+    """A line for full recovery and for each recovery system."""
     full = selection.full.overhead.mean
     most = 2 * full * ROOM if full > 0 else inf
     every = [_place(candidate) for front in selection.front.values() for candidate in front]
@@ -101,7 +101,7 @@ def _chosen(selection: Selection, x: float) -> Series:
 
 
 def _points(label: str, points: Sequence[tuple[float, PricedInterval]]) -> Series:
-    """Overhead of the candidates that finish, by rising x."""
+    """Overhead of the candidates that finish, in the order of x."""
     finished = [
         (x, 100 * candidate.overhead.mean)
         for x, candidate in points

@@ -28,32 +28,32 @@ from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.recovery import RecoverySection, SubSavesSection
 from cprsim.scenario.schema import dump_entry
 
-AT_ONCE = 8  # candidates simulated together: their losses stand in memory until they are summed
-SHORT = 1e-6  # of a job: too short for any system, so that a system returns its shortest one
-ROUND = 0.002  # of an interval: by how much it may be rounded up
-FAILURES_PER_CANDIDATE = 20_000  # that a candidate should meet, over all replications
+AT_ONCE = 8  # candidates simulated together: memory holds their losses until they are summed
+SHORT = 1e-6  # of a job: too short for any system, so that a system uses its shortest interval
+ROUND = 0.002  # of an interval: largest rounding
+FAILURES_PER_CANDIDATE = 20_000  # wanted number over all replications
 FEWEST, MOST = 100, 4000  # replications of a candidate
 FEWEST_REPLICATIONS = 100  # that a user may ask for
-FEWEST_OF_A_TAIL = 1000  # where a quantile of single jobs is asked for
+FEWEST_OF_A_TAIL = 1000  # for a quantile over jobs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluated:
-    """A candidate on every replication; all arrays (n_replications,)."""
+    """Results of a candidate in every replication; all arrays (n_replications,)."""
 
     strategy: str
     policy: Policy
-    n_saves: int  # whole ones that are due
-    n_writes: int  # saves and sub-saves that are due: what a candidate pays for
+    n_saves: int  # due whole saves
+    n_writes: int  # due saves and sub-saves, which the candidate pays for
     finished_fraction: float
-    overhead: Floats  # (wall - useful) / useful, of what is done up to a horizon
+    overhead: Floats  # (wall - useful) / useful, of the work done up to a horizon
     pls: Floats
-    lost: Prediction  # in the quantity that is limited
-    waiting: float = 0.0  # its waits for spares, mean share of what is done
+    lost: Prediction  # in the limited quantity
+    waiting: float = 0.0  # mean waits for spares / work done
 
     @property
     def finished(self) -> bool:
-        """Whether all replications did: else its means would mislead."""
+        """Whether all replications finished; otherwise means would mislead."""
         return self.finished_fraction == 1.0
 
     @property
@@ -61,18 +61,18 @@ class Evaluated:
         return float(self.overhead.mean()) if self.finished else inf
 
     def within_limit(self, limit: Limit) -> bool:
-        """Whether its loss keeps the limit at its upper bound."""
+        """Whether the upper bound of its loss keeps the limit."""
         return self.finished and limit.bound(self.lost) <= limit.most
 
     def more_than(self, other: Evaluated) -> Estimate:
         """Own minus other overhead, paired, with 95 % interval; NaN if unfinished."""
         if not (self.finished and other.finished):
             return Estimate(np.nan, np.nan, np.nan, len(other.overhead))
-        n = min(len(self.overhead), len(other.overhead))  # one may have been given up early
+        n = min(len(self.overhead), len(other.overhead))  # one may have stopped early
         return Estimate.of_mean(self.overhead[:n] - other.overhead[:n])
 
     def surely_cheaper(self, other: Evaluated) -> bool:
-        """Whether it costs less than another, beyond noise; finishing counts first."""
+        """Whether it costs significantly less than another; to finish counts first."""
         if not self.finished:
             return False
         return not other.finished or other.more_than(self).low > 0
@@ -85,10 +85,10 @@ class CandidateEvaluator:
     experiment: Experiment  # its policies are ignored; its curve gives the loss
     options: Mapping[str, PricedEntry]  # by name
     limit: Limit
-    left_out: tuple[str, ...] = ()  # options whose loss the curve does not know
+    left_out: tuple[str, ...] = ()  # options whose loss the curve does not predict
     _simulated: dict[tuple[str, float], Evaluated] = field(init=False, default_factory=dict)
     _failures: pipeline.FailureBlocks = field(init=False)
-    # a policy takes milliseconds to plan, and is asked for at each simulation
+    # stored, as a policy takes milliseconds to plan and each simulation asks for it
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
     _kinds: dict[str, object] = field(init=False, default_factory=dict)
 
@@ -114,7 +114,7 @@ class CandidateEvaluator:
         return self.price(name, [interval_with(n, useful_h, part) for n in n_writes])
 
     def policy(self, name: str, interval_h: float) -> Policy:
-        """An option at an interval, as the simulation takes it."""
+        """The policy of an option at an interval."""
         return replace(self.options[name].policy_at(self.experiment, interval_h), name=name)
 
     def kind(self, name: str) -> object:
@@ -135,9 +135,9 @@ class CandidateEvaluator:
                 self._simulated[twin, interval_h] = self._priced(twin, policy, outcome)
 
     def saves(self, name: str) -> tuple[float, float]:
-        """The shortest interval that an option takes, and the mean stall of a write [h, h].
+        """The shortest interval that an option accepts, and the mean stall of a write [h, h].
 
-        Below that interval saves would queue and stall the job. Both are 0 if no capture runs at
+        At shorter intervals saves would queue and stall the job. Both are 0 if no capture runs at
         the searched interval.
         """
         if name not in self._saves:
@@ -156,7 +156,7 @@ class CandidateEvaluator:
         return None if capture is None else capture.every_h
 
     def _capture(self, name: str, interval_h: float | None) -> SaveSchedule | None:
-        """The capture of an option that runs at the searched interval, at one value of it."""
+        """The capture of an option whose interval is searched, at `interval_h`."""
         option, longest_h = self.options[name], self.experiment.useful_h
         for place, capture in enumerate(option.policy_at(self.experiment, longest_h).captures):
             if capture.every_h is not None and isclose(capture.every_h, option.part * longest_h):
@@ -240,10 +240,7 @@ def _priceable(
     if curve is None:
         raise ParameterError(f"a limit of {limit.quantity.value} needs a staleness curve")
     if unfit := curve.why_unfit(metric):
-        raise ParameterError(
-            f"curve {curve.name} is not fit for use, so that nothing is recommended by it: "
-            f"{'; '.join(unfit)}"
-        )
+        raise ParameterError(f"curve {curve.name} is not fit for use: {'; '.join(unfit)}")
     priceable = {
         name: option
         for name, option in options.items()
@@ -269,8 +266,8 @@ def affordable(experiment: Experiment, *, tail: bool) -> int:
 def interval_with(n_writes: int, useful_h: float, part: float = 1.0) -> float:
     """The interval between whole saves that gives a number of writes [h]; infinite for 0.
 
-    It is rounded up in h, min or s, to few digits that keep the number of writes: a user can type
-    the interval as shown.
+    It is rounded up in h, min or s, to the fewest digits that keep the number of writes: a user can
+    type the interval as shown.
     """
     if n_writes == 0:
         return inf
@@ -297,12 +294,12 @@ FULL = "full"
 SIMPLE_FIRST = ("mfu", "ssu", "momentum", "scar", "round-robin")
 """Trackers, in order: row counters, sampled rows, optimizer state, second copy; the control."""
 RELOADING = (WHOLE, *(f"cpr-{tracker}" for tracker in SIMPLE_FIRST))
-"""The strategies that reload struck servers, the simplest first."""
+"""The strategies that reload failed servers, the simplest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class PricedEntry:
-    """An entry of `recovery`; its interval is chosen."""
+    """An entry of `recovery` whose interval `select` chooses."""
 
     entry: RecoverySection
 
@@ -333,7 +330,7 @@ class PricedEntry:
 
     @property
     def n_fewest(self) -> int:
-        """The fewest writes that it may have."""
+        """The smallest allowed number of writes."""
         saving = self.entry.priority_saving
         return 0 if saving is None else saving.n_per_interval
 
@@ -343,7 +340,7 @@ class PricedEntry:
         return SYSTEMS[self.entry.strategy].not_counted
 
     def policy_at(self, experiment: Experiment, interval_h: float | None = None) -> Policy:
-        """Its policy in a job, at an interval; None: at its entry's."""
+        """Its policy in a job, at an interval; None: at the interval of its entry."""
         return policy_of(self.entry, experiment, interval_h)
 
     def loses(self, experiment: Experiment) -> bool:
@@ -362,7 +359,7 @@ class PricedEntry:
 
 
 def typed(interval_h: float) -> str:
-    """An interval with all the digits that it has, so that it can be typed."""
+    """An interval as text with all its digits, as a scenario takes it."""
     per_hour, unit = (1.0, "h") if interval_h >= 1 else (60.0, "min")
     if interval_h < 1 / 60:
         per_hour, unit = 3600.0, "s"
@@ -378,9 +375,9 @@ def strategy(name: str, sub_saves: SubSavesSection | None = None) -> PricedEntry
 def options_of(
     experiment: Experiment, strategies: tuple[str, ...] = RELOADING
 ) -> dict[str, PricedEntry]:
-    """Options to compare with full recovery, by name; reloading needs embedding servers.
+    """Options to compare with full recovery, by name; without embedding servers, systems alone.
 
-    Raises ParameterError where a system has the name of a strategy.
+    Raises ParameterError if a system has the name of a strategy.
     """
     listed = experiment.scenario.recovery
     cut = {
@@ -393,7 +390,7 @@ def options_of(
             continue
         if entry.name == FULL or entry.name in options:
             raise ParameterError(
-                f"`{entry.name}` is compared as the strategy of that name: give the recovery "
+                f"`{entry.name}` is the name of a compared strategy: give the recovery "
                 f"system `{entry.strategy}` another `name`"
             )
         options[entry.name] = PricedEntry(entry)

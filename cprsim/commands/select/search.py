@@ -16,12 +16,12 @@ from cprsim.job.intervals import WORTH_NO_SAVES, n_saves_due, young_h
 from cprsim.job.records import DAY_H
 from cprsim.results.limit import Limit
 
-FREE_WRITES = 1000  # tried at first where a write costs nothing: more are always better
-MOST_WRITES = 100_000  # that are ever tried
+FREE_WRITES = 1000  # first number tried if a write costs nothing: more are always better
+MOST_WRITES = 100_000  # largest number tried
 WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # factors of the number of writes, coarse search
-CLOSE_BY = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # the same, fine search
+CLOSE_BY = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # factors of the number of writes, fine search
 FREE_STEP = 0.3  # if saves are free: the next number to try / the current one
-WORTH_A_SAVE = 1.02  # times the least overhead: up to this, candidates count as equally cheap
+WORTH_A_SAVE = 1.02  # times the least overhead; candidates below it count as equally cheap
 CLOSE = 1.15  # stop when upper and lower bound differ by this factor
 WRITES_PER_STEP = 100  # the search resolves the number of writes to 1 part in 100
 FEWER = 2  # after the search, try at least this many steps fewer
@@ -80,7 +80,7 @@ def cheapest_of(evaluator: CandidateEvaluator, name: str) -> Evaluated:
     if option.from_cpr_paper:
         return evaluator.with_writes(name, [FREE_WRITES])[0]
     numbers = {min(FREE_WRITES, most)}
-    if experiment.scenario.silent is None:  # else frequent saves keep too short a history
+    if experiment.scenario.silent is None:  # with silent errors, kept saves must span time
         numbers.add(most)
     start = _cheapest(evaluator.with_writes(name, numbers))
     return _fewest_that_help(evaluator, name, _least(evaluator, name, start.n_writes, most))
@@ -89,8 +89,8 @@ def cheapest_of(evaluator: CandidateEvaluator, name: str) -> Evaluated:
 def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -> Evaluated:
     """The candidate of the least overhead, with at most `most` writes, searched from `n_writes`.
 
-    The search multiplies n by factors, as saves cost in proportion to n and rework to 1 / n:
-    wide factors until the best n lies between two others, then narrow ones.
+    The search multiplies n by factors, because saves cost in proportion to n and rework to 1 / n.
+    It uses wide factors until the best n lies between two others, then narrow ones.
     """
 
     def around(n: int, factors: tuple[float, ...]) -> list[Evaluated]:
@@ -102,7 +102,7 @@ def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -
         best = _cheapest(candidates)
         best = best if best.finished else candidates[-1]
         if best.n_writes == n_writes or best not in (candidates[0], candidates[-1]):
-            is_free = evaluator.saves(name)[1] == 0  # a neighbour costs as little, and takes long
+            is_free = evaluator.saves(name)[1] == 0  # neighbours cost as little, and are slow
             return best if is_free else _cheapest(around(best.n_writes, CLOSE_BY))
         n_writes = best.n_writes
 
@@ -110,7 +110,7 @@ def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -
 def _fewest_that_help(evaluator: CandidateEvaluator, name: str, enough: Evaluated) -> Evaluated:
     """If saves are free: the fewest saves whose overhead is close to the least."""
     enough_overhead = WORTH_A_SAVE * enough.mean_overhead
-    too_few = -1  # not known yet
+    too_few = -1  # unknown
     while enough.finished and enough.n_writes > CLOSE * (too_few + 1):
         fewer = int(FREE_STEP * enough.n_writes)
         between = round(exp((log(too_few + 2) + log(enough.n_writes + 1)) / 2)) - 1
@@ -133,7 +133,7 @@ def _at_own_interval(evaluator: CandidateEvaluator, name: str) -> list[Evaluated
 
 
 def most_taken(evaluator: CandidateEvaluator, name: str) -> int:
-    """The most saves that a recovery system takes: its interval has a shortest one."""
+    """The largest number of saves of a recovery system, at its shortest interval."""
     shortest_h = evaluator.saves(name)[0]
     if shortest_h == 0:
         return MOST_WRITES
@@ -198,7 +198,7 @@ def near(priced: Evaluated) -> int:
 def _next(
     too_few: Evaluated, enough: Evaluated | None, limit: Limit, n_most: int, *, halve: bool
 ) -> int:
-    """The next number n of writes to try: a power law in n + 1 meets the limit there."""
+    """The next number n of writes to try, at which a power law in n + 1 meets the limit."""
     x, y = log(too_few.n_writes + 1), _log_ratio(too_few, limit)
     if enough is None:
         led = exp(min(x + y, log(n_most + 1))) if isfinite(y) else 2.0 * (too_few.n_writes + 1)

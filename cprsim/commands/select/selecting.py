@@ -1,4 +1,4 @@
-"""A selection: the question of a scenario, and the complete answer."""
+"""A selection: the checks of its scenario, and the complete answer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FRONT_UP_TO = 1.3  # as WORTH_TRYING, for candidates on the front
 
 
 def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, CandidateEvaluator]:
-    """The scenario, and the pricing of its candidates. Raises CprsimError for wrong input."""
+    """The scenario, and the evaluator of its candidates. Raises CprsimError for wrong input."""
     loaded = load([])
     for number, entry in enumerate(loaded.scenario.recovery):
         if entry.costs is not None and entry.strategy in STRATEGIES:
@@ -53,7 +53,7 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, C
                 "only a recovery system may have its own"
             )
             raise wrong(loaded, f"recovery.{number}.costs", message)
-    experiment = assemble(loaded)  # says where an entry stands that can't run the job
+    experiment = assemble(loaded)  # refuses an entry that can't run the job, with its line
     try:
         options = options_of(experiment)
     except ParameterError as error:
@@ -61,7 +61,7 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, C
     limited = any(option.loses(experiment) for option in options.values())
     limit = limit_of(loaded, priced=limited)
     if limited and limit is None:
-        message = f"there is no limit; say what may be lost with one of {LIMIT_OPTIONS}"
+        message = f"there is no limit; give the allowed loss with one of {LIMIT_OPTIONS}"
         raise ScenarioError.at(Place(loaded.path), message, key="accuracy")
     limit, n = limit or NO_LIMIT, replications
     if n is None:
@@ -173,13 +173,13 @@ def _notes(evaluator: CandidateEvaluator, decided: Decided) -> Iterator[str]:
     for name, priced in decided.within_limit.items():
         if priced.policy.tax.nodes > 0:
             extra = f"{priced.policy.tax.nodes:g}"
-            yield f"{name} takes nodes on top of the job's, {extra}, whose hours are not counted."
+            yield f"{name} takes additional nodes, {extra}; their hours are not counted."
 
 
 def candidate_of(
     priced: Evaluated, evaluator: CandidateEvaluator, full: Evaluated, rule: str = ""
 ) -> PricedInterval:
-    """A priced candidate as the numbers that are shown."""
+    """Summarise a priced candidate for the answer."""
     option, policy = evaluator.options[priced.strategy], priced.policy
     n, nothing = len(priced.overhead), np.nan
     unknown = Estimate(nothing, nothing, nothing, n)
@@ -225,7 +225,7 @@ def _formula(evaluator: CandidateEvaluator) -> list[tuple[str, Evaluated]]:
         for rule in ("cpr-undivided", "cpr")
     }
     if isclose(job.n_shards_together, 1.0):
-        del by_rule_h["cpr-undivided"]  # both forms are one
+        del by_rule_h["cpr-undivided"]  # both forms are equal
     return [
         (rule, evaluator.price(WHOLE, [interval_h])[0])
         for rule, interval_h in by_rule_h.items()
@@ -251,7 +251,7 @@ def target_pls(response: Response, loss: float) -> float:
 def _front(
     evaluator: CandidateEvaluator, decided: Decided, limited: bool, step: Callable[[], None]
 ) -> list[tuple[str, list[Evaluated]]]:
-    """Candidates of each strategy from few writes to many, up to where they no longer pay."""
+    """Candidates of each strategy from few writes to many, up to the number that no longer pays."""
     fronts = []
     for name, option in evaluator.options.items():
         step()
