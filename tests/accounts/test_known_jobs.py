@@ -225,7 +225,8 @@ def wrong_in(answer: cprsim.Answer, lives: list[Life], form: Form) -> Iterator[s
             del together["save", "degraded"]
         together["degraded", "warm-up", *more] = {*form.dropped}
         hours["warm-up",] |= {"hours": 0.0, "hours_low": 0.0, "hours_high": 0.0}
-        if not (form.table or form.dropped or form.silent):
+        is_told = not (form.table or form.dropped or form.silent)
+        if is_told and any(life.ms["save"] for life in lives):
             yield "a warm-up that the log shows is unknown"
     if isnan(hours["save",]["hours"]):
         hours["save",] |= {"hours": 0.0, "hours_low": 0.0, "hours_high": 0.0}

@@ -46,7 +46,7 @@ INFERRED = {
     "delays": "delays that no event explains, where a save was due: they count as work or degraded",
     "half_saves": "saves without their start or end",
     "begins": "steps at which attempts began, by the last save, the pace, or unknown",
-    "warm_ups": "restarts whose warm-up the log does not show (it is in the load, slow work or saves)",
+    "warm_ups": "restarts whose warm-up is not in the log (it is in the load, slow work or saves)",
     "leaps": "attempts that begin beyond every step that the log shows",
     "paces": "job whose step_seconds contradicts its steps, or changes: their own time was taken",
     "untold_saves": "job whose log tells no saves: their hours, unknown, count as work or degraded",

@@ -102,16 +102,23 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
     if not plain.any():  # half-told saves between all points
         plain = idle & (steps > 0)
     every_nth = max(1, len(took_s) // MOST_PACES)
+    is_first = [np.arange(len(run.points.stalled)) == 0 for run in course.runs]
+    later = ~np.concatenate([NOWHERE.stalled, *is_first])[plain][::every_nth]
     idle_s, idle_steps = took_s[idle][::every_nth], steps[idle][::every_nth]
     took_s, steps = took_s[plain][::every_nth], steps[plain][::every_nth]
     seen_s = nearly_all_s = nan  # of a step: half of all steps were faster, nearly all slower
     if len(steps):
         rate, of = took_s / steps, [FASTEST, 0.5]
         nearly_all_s, seen_s = np.quantile(rate, of, weights=steps, method="inverted_cdf").tolist()
+    slow_s = seen_s
+    if not later.any() and len(steps) > 1 and np.ptp(steps) > 0.0:
+        slow_s = float(np.polyfit(steps, took_s, 1)[0])  # warm-ups may lie in all of them
     saves = [save for run in course.runs for save in run.saves]
     tells_saves = any(isfinite(save.step) for save in saves)
     off, least_off = seen_s / course.step_s, nearly_all_s / course.step_s
-    too_slow = off > TOO_SLOW or (tells_saves and least_off > TOO_FAST)  # else it may be saves
+    too_slow = slow_s / course.step_s > TOO_SLOW or (
+        tells_saves and least_off > TOO_FAST
+    )  # else it may be saves
     course.contradicts_pace |= off < 1 / TOO_FAST or too_slow
     is_said = isfinite(course.step_s) and (isnan(seen_s) or not course.contradicts_pace)
     step_s = course.step_s if is_said else seen_s
