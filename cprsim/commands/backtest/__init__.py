@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
 
 
-@command("cprsim backtest attempts.csv --recovery none --saves-every '30 min'")
+@command(
+    "cprsim backtest attempts.csv --recovery none --saves-every '30 min' --set costs.save='20 s'"
+)
 def backtest(
     *logs: Logs,
     recovery: Annotated[
