@@ -59,7 +59,7 @@ def docstring_of(function: Callable[..., object]) -> tuple[str, str, dict[str, s
 def command(
     function: Callable[..., Any], load: Callable[[], Callable[..., Any]] | None = None
 ) -> Callable[..., None]:
-    """The function for typer: it takes the values of the command line, and prints the answer.
+    """The function for typer: it takes the values on the command line, and prints the answer.
 
     `load` gives what is called, where `function` is its signature alone.
     """
@@ -163,7 +163,7 @@ def _parameter(
 
 
 def _metavar(kind: Any) -> str | None:
-    """The placeholder of a value: its choices, or what it is; None for a switch."""
+    """The placeholder of a value: its choices or its type; None for a switch."""
     (one,) = (kind for kind in _leaves(kind)[0] if kind is not NoneType)
     if get_origin(one) is list:
         (one,) = get_args(one)

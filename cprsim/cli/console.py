@@ -69,7 +69,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def style_on(stream: TextIO) -> Callable[..., str]:
-    """What makes a text bold or coloured, where a stream shows that (https://no-color.org)."""
+    """A function that styles a text, if the stream shows styles (https://no-color.org)."""
     import typer
 
     shows = is_terminal(stream) and not os.environ.get("NO_COLOR")
@@ -104,7 +104,7 @@ class Step:
 
 
 class StatusLine:
-    """Shows on stderr what is done: on a terminal as a bar, elsewhere as a line now and then."""
+    """Progress on stderr: a bar on a terminal, elsewhere a line every 30 s."""
 
     def __init__(self) -> None:
         self.quiet = False

@@ -290,7 +290,7 @@ def _merged(path: PathLike[str], outages: Outages, log: Log, spec: LogSpec) -> O
         if n_again > max(MUCH * merged.n_outages, FEW):
             message = (
                 f"{n_again} of {merged.n_outages} failures are within an hour of another of the "
-                "same node: are they one that is told again? --coalesce '1 h' makes one of them, "
+                "same node: are they repeats of one? --coalesce '1 h' makes one of them, "
                 "--coalesce '1 min' keeps them"
             )
             raise trace_error(path, None, message, "coalesce")

@@ -319,6 +319,6 @@ CASES: list[Case] = [
     Case("dates-of-another-form", {"a.csv": f"{TABLE}02.03.2026 08:00,02.03.2026 09:00,10,10,\n"},
         "ledger a.csv", refused=("is no ISO 8601 time stamp", "write it so (`cprsim fit` reads",)),
     Case("a-save-cost-that-no-log-tells", {"a.csv": SAVED},
-        BACKTEST.partition(" --set")[0] + " --saves-every 20min",
+        BACKTEST.partition(" --set")[0] + " --saves-every 20min --set name=costs.save",
         refused=("a: its log times no save: give it, as in --set costs.save='20 s'",)),
 ]  # fmt: skip

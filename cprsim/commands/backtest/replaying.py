@@ -115,10 +115,12 @@ def backtests(
     Raises ParameterError where none is left.
     """
     replayed, left_out, entries = [], [], entries_of(recovery)
+    keys = {override.partition("=")[0].strip() for override in overrides}
+    gives_save = "costs" in keys or any(f"{key}.".startswith("costs.save.") for key in keys)
     for number, job in enumerate(counted("replaying jobs", jobs)):
         try:
             facts = facts_of(job)
-            if not len(job.save_stalls_h) and "costs.save" not in " ".join(overrides):
+            if not (len(job.save_stalls_h) or gives_save):
                 message = f"{job.job}: its log times no save: give it, as in --set"
                 raise ParameterError(f"{message} costs.save='20 s'")
         except ParameterError as error:

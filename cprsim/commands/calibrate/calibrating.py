@@ -268,7 +268,7 @@ def _cut(job: JobLedger, until_h: float) -> JobLedger:
 
 
 def _futures(calibration: Calibration, hours: float, n_even: float, seed: int) -> Floats:
-    """ETTR of many futures of so many hours, (`N_FUTURES`,).
+    """ETTR of simulated futures of `hours` hours, (`N_FUTURES`,).
 
     `n_even` failures of a Poisson process would leave as much open. Of the saves the mean counts.
     """
