@@ -1,15 +1,24 @@
-"""Mean number of shards that a failure of partial recovery reverts, by scope."""
+"""Mean number of shards that a failure of partial recovery reverts, by scope, and waits for spares.
+
+Both follow from how often failures of each scope strike, and how many nodes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf
+from dataclasses import replace
+from math import inf, log2, sqrt
+
+import numpy as np
 
 from cprsim import failures as sources
 from cprsim.failures.sources import FailureSource
 from cprsim.job.policy import Reach, Scope
-from cprsim.job.records import Cluster, ExpectedFailures, Holds
+from cprsim.job.records import Cluster, ExpectedFailures, Floats, Holds
 from cprsim.simulation.strikes import ScopeShares
+
+MOST_LOG2 = 14  # of the largest number of nodes away that is counted
+MOST_WAITS = 1e6  # as a share of the hours without waits: a job that hardly ever works
 
 
 def expected_reverts(
@@ -25,13 +34,7 @@ def expected_reverts(
     reaches = tuple(_reach(scope, shares) for scope in scopes)
     if {*reaches} == {Reach.NODE} and len(cluster.replica_slots) != 1:
         return expected
-    parts = [
-        (share * per_h, n_shards)
-        for source, share_of in _scopes_by_source(failures, reaches, shares)
-        for reach, share in share_of.items()
-        for per_h, n_shards in _reverts(source, reach, shares, cluster, useful_h)
-        if share * per_h > 0.0
-    ]
+    parts = [*_parts(failures, reaches, shares, cluster, useful_h)]
     per_h = sum(rate for rate, _ in parts)
     if per_h == 0.0:
         return ExpectedFailures(expected.mtbf_h, inf, 0.0)
@@ -39,9 +42,59 @@ def expected_reverts(
     return ExpectedFailures(expected.mtbf_h, 1.0 / per_h, n_together)
 
 
+def struck_in_waits(
+    failures: FailureSource, scopes: Sequence[Scope], shares: ScopeShares, cluster: Cluster,
+    useful_h: float,
+) -> float:  # fmt: skip
+    """Waits for spares in which other nodes may fail, as a share of the hours without waits.
+
+    The nodes away are a compound Poisson number; the job waits while they are more than the spares,
+    and a node that is away can't fail. Source: derived here.
+    """
+    n_spares, repair, n_nodes = cluster.n_spares, cluster.repair, cluster.n_nodes
+    if n_spares is None or repair is None:
+        return 0.0
+    reaches = tuple(_reach(scope, shares) if scope.needs_node else None for scope in scopes)
+    nodes = replace(
+        cluster, roles=tuple(replace(role, holds=Holds.SHARD) for role in cluster.roles)
+    )
+    parts = _parts(failures, reaches, shares, nodes, useful_h)
+    p_away = _p_away([(rate * repair.mean_h, round(n)) for rate, n in parts])
+    n_waiting = np.arange(len(p_away)) - n_spares
+    can_fail = np.clip(1.0 - n_waiting / n_nodes, 0.0, 1.0)
+    waits = n_waiting > 0
+    return float((p_away * can_fail)[waits].sum() / max(p_away[~waits].sum(), 1.0 / MOST_WAITS))
+
+
+def _p_away(parts: Sequence[tuple[float, int]]) -> Floats:
+    """Probability of each number of nodes away, by failures in repair and the nodes of each.
+
+    Inverts the generating function ``exp(sum_k m_k (z^n_k - 1))``, whatever the repairs' law.
+    """
+    mean, square = (sum(m * n**power for m, n in parts) for power in (1, 2))
+    n_numbers = 2 ** int(min(log2(mean + 10.0 * sqrt(square) + 64.0) + 1.0, MOST_LOG2))
+    z = np.exp(-2j * np.pi * np.arange(n_numbers) / n_numbers)
+    log_pgf = np.sum([m * (z**n - 1.0) for m, n in parts], axis=0)
+    return np.clip(np.fft.ifft(np.exp(log_pgf)).real, 0.0, 1.0)
+
+
+def _parts(
+    failures: FailureSource, reaches: tuple[Reach | None, ...], shares: ScopeShares,
+    cluster: Cluster, useful_h: float,
+) -> Iterator[tuple[float, float]]:  # fmt: skip
+    """Failures per hour that strike shards, and how many each strikes; None: it strikes none."""
+    for source, share_of in _scopes_by_source(failures, reaches, shares):
+        for reach, share in share_of.items():
+            if reach is None:
+                continue
+            for per_h, n_shards in _reverts(source, reach, shares, cluster, useful_h):
+                if share * per_h > 0.0:
+                    yield share * per_h, n_shards
+
+
 def _scopes_by_source(
-    failures: FailureSource, reaches: tuple[Reach, ...], shares: ScopeShares
-) -> Iterator[tuple[FailureSource, dict[Reach, float]]]:
+    failures: FailureSource, reaches: tuple[Reach | None, ...], shares: ScopeShares
+) -> Iterator[tuple[FailureSource, dict[Reach | None, float]]]:
     """Each source of failures, with the share of each reach among its failures."""
     first, *others = [failures]
     if shares.of_source and isinstance(failures, sources.SeveralSources):

@@ -23,7 +23,6 @@ simulation: {seed: 1, replications: 200}
 @pytest.mark.parametrize(
     ("entry", "most", "word"),
     [
-        ("{strategy: cpr, target_pls: 0.9}", None, "limit 0.9"),
         ("{strategy: partial, interval: 10 h}", 0.05, "limit 0.05"),
         ("{strategy: partial, interval: 80 h}", 0.05, "over 0.05"),
     ],
@@ -44,6 +43,18 @@ def test_a_limit_stands_beside_the_one_bound_that_is_compared_with_it(
     )
     assert f"at most {bound:.3g} (95 % upper bound; limit" in said
     assert "95 % interval" not in said
+
+
+@pytest.mark.parametrize(("interval", "word"), [("cpr", "target 0.05"), ("100 h", "over 0.05")])
+def test_a_target_of_an_entry_is_held_in_expectation(interval: str, word: str) -> None:
+    """By the formula's interval the mean is the target: a bound above it would always miss it."""
+    entry = f"{{strategy: cpr, interval: {interval}, target_pls: 0.05}}"
+    found = cprsim.run(TEXT, [f"recovery=[{entry}]", "job.useful=1000 h", "failures.mtbf=10 h"])
+    assert found.document.table is not None
+    pls = found.rows["replications"]["pls"].mean()
+    place = [column.heading for column in found.document.table.columns].index("expected")
+    assert [row[place] for row in found.document.table.rows] == [f"PLS {pls:.3g} ({word})"]
+    assert (pls == pytest.approx(0.05, rel=0.05)) == (interval == "cpr")
 
 
 def test_what_never_saving_loses_is_said_by_run_and_select() -> None:

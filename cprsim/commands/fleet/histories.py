@@ -95,7 +95,10 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
         raise ScenarioError.at(loaded.place("fleet.spares"), message, key="cluster.repair")
     kinds = []
     for number, kind in enumerate(population.kinds):
-        experiment = assemble(scenario_of(loaded, kind, number))
+        job = scenario_of(loaded, kind, number)
+        if is_alone(section):  # then its intervals are by the waits for these spares
+            job = job.varied({"cluster.spares": section.spares}, lambda _: kind.place)
+        experiment = assemble(job)
         cluster = replace(experiment.cluster, n_spares=section.spares)
         if section.nodes is not None and cluster.n_nodes > section.nodes:
             n_nodes = f"{cluster.n_nodes:,} nodes"
