@@ -22,7 +22,7 @@ SEEDS = 45  # of which at least 30 have as many intervals, and recover partially
 
 
 def drawn(seed: int) -> dict[str, Any]:
-    """A recommendation job whose failures take shards, racks and all of it; half wait for spares."""
+    """A recommendation job whose failures take shards, racks and all of it; half await spares."""
     rng = np.random.default_rng(seed)
     trainers, emb_ps = int(rng.integers(0, 40)), int(rng.integers(2, 33))
     mtbf_h, useful_h = float(rng.uniform(4, 40)), float(rng.uniform(200, 700))

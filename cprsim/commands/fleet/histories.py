@@ -97,7 +97,7 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
     for number, kind in enumerate(population.kinds):
         job = scenario_of(loaded, kind, number)
         if is_alone(section):  # then its intervals are by the waits for these spares
-            job = job.varied({"cluster.spares": section.spares}, lambda _: kind.place)
+            job = job.varied({"cluster.spares": section.spares}, job.place)
         experiment = assemble(job)
         cluster = replace(experiment.cluster, n_spares=section.spares)
         if section.nodes is not None and cluster.n_nodes > section.nodes:

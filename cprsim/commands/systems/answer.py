@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
+from cprsim.commands.select.retention import kept_sentence
 from cprsim.commands.systems.after import FailureImpact, LossKind
 from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY, missing_sentence
 from cprsim.commands.systems.comparison import (
@@ -26,7 +27,6 @@ from cprsim.commands.systems.comparison import (
     verdict_of,
 )
 from cprsim.commands.systems.figures import systems_figure
-from cprsim.commands.systems.retention import n_contents
 from cprsim.files.units import SIZE
 from cprsim.job.policy import Medium, Policy
 from cprsim.job.records import NO_NUMBER, Estimate
@@ -391,7 +391,9 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
 
     if entries := [pick.facts.text for pick in comparison.picks if pick.name != today]:
         yield f"To run it, put into 'recovery': {' or '.join(entries)}."
-    yield _kept(comparison)
+    if comparison.cheapest is not None and comparison.none_clean is not None:
+        cheapest_policy = comparison.cheapest.policy
+        yield kept_sentence(cheapest_policy.name, cheapest_policy, comparison.none_clean)
     for system in ranked_systems:
         if system.facts.accepted and system.policy.leaves_stale:
             pls = f"PLS {system.summary['pls'].mean:.3g}"
@@ -430,18 +432,6 @@ def _stale_from_the_start(comparison: Comparison) -> Iterator[str]:
         if system.every == NEVER and system.policy.leaves_stale:
             struck = (rows.loc[rows["strategy"] == system.name, "pls"] > 0).mean()
             yield f"{system.name} never saves. {back_to_start(struck)}"
-
-
-def _kept(comparison: Comparison) -> str:
-    """How often the contents that the cheapest keeps are all bad, with silent errors."""
-    system, none_clean = comparison.cheapest, comparison.none_clean
-    if system is None or none_clean is None:
-        return ""
-    kept = count(n_contents(system.policy), "content")
-    return (
-        f"{system.name} keeps {kept} ('costs.save.kept'): {percent(none_clean)} of silent errors "
-        "are noticed with no clean content left (derived)."
-    )
 
 
 def _few(names: Sequence[str]) -> str:

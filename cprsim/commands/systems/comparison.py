@@ -13,7 +13,8 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from cprsim.commands.systems.after import FailureImpact, content_every_h, impacts
+from cprsim.commands.select.retention import content_every_h
+from cprsim.commands.systems.after import FailureImpact, impacts
 from cprsim.commands.systems.candidates import (
     FOUND,
     Candidate,
