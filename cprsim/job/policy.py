@@ -380,6 +380,13 @@ class Policy:
         partial = (Reverts.STRUCK, Reverts.SHARDS)
         return any(rule.reverts in partial and not rule.replays for rule in self.rules)
 
+    def never_saves(self, useful_h: float) -> bool:
+        """Whether no save is due in a job of these hours."""
+        return not any(
+            capture.every_h is None or n_saves_due(capture.every_h, useful_h)
+            for capture in self.captures
+        )
+
     @property
     def on_failure(self) -> str:
         """Name of the response to a failure, for tables."""

@@ -18,6 +18,7 @@ from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import (
     break_even_sentences,
     maintained,
+    never_saves,
     recommendation,
     turns_on,
     waits_decide,
@@ -206,6 +207,8 @@ def _cautions(result: FleetResult) -> list[str]:
             "Only the entries of `recovery` are compared; `cprsim systems` compares others, and "
             "some of them do not wait for spares."
         )
+    if best.never_saves and best.statistics["pls"].mean == 0:
+        cautions.append(never_saves([best.strategy]))
     if best.statistics["pls"].mean > 0:
         entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
         entry = entries[best.strategy]

@@ -222,6 +222,7 @@ class FleetCell:
     means: Mapping[str, tuple[Number, ...]]
     used: Usage
     usage: tuple[Usage, ...]
+    n_saves: int
 
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
@@ -265,6 +266,7 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
         means={str(name): tuple(of) for name, of in per_job.groupby(jobs.kind).mean().items()},
         used=_total_usage([*usage, *of_spares]),
         usage=tuple(usage),
+        n_saves=int(jobs.n_saves.sum()),
     )
 
 

@@ -10,7 +10,7 @@ from cprsim.job.intervals import ROUNDING, n_saves_due
 from cprsim.job.losses import WHOLE, Metric, strategy_key
 from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Policy
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
-from cprsim.pages.recommendation import back_to_start
+from cprsim.pages.recommendation import back_to_start, never_saves
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import FINISHED, OVERHEAD, differences
 from cprsim.results.run import Result
@@ -200,7 +200,11 @@ def decisions(result: Result) -> Iterator[str]:
 def verdicts(result: Result) -> Iterator[str]:
     """Sentences beyond the numbers: warnings, jobs that do not finish, missing saves."""
     yield from (f"Warning: {warning}" for warning in result.warnings)
-    summary = result.summary
+    summary, best = result.summary, result.cheapest
+    if best is not None and best.never_saves(result.useful_h) and not best.leaves_stale:
+        rows = result.replications[result.replications["strategy"] == best.name]
+        worst = float((rows["wall_h"] / rows["useful_h"]).max()) - 1.0
+        yield never_saves([best.name], worst, len(rows))
     for policy in result.policies:
         name = policy.name
         finished, overhead = summary[name][FINISHED], summary[name]["overhead_fraction"]

@@ -51,7 +51,8 @@ def decide(
     interval of the paired difference lies above 0). If several options are not significantly
     different, the first is chosen; if no option costs significantly less, full recovery.
     """
-    full, best_of = cheapest_of(evaluator, FULL), dict[str, Evaluated | None]()
+    cheapest, best_of = cheapest_of(evaluator, FULL), dict[str, Evaluated | None]()
+    full = best(evaluator, FULL, cheapest) or cheapest
     for name in evaluator.options:
         if name != FULL:
             best_of[name] = best(evaluator, name, full, most_times)

@@ -205,6 +205,7 @@ def candidate_of(
         finished_fraction=priced.finished_fraction,
         overhead=Estimate.of_mean(priced.overhead) if priced.finished else unknown,
         waiting=priced.waiting,
+        worst=float(priced.overhead.max()),
         pls=Estimate.of_mean(priced.pls) if priced.finished else unknown,
         loss=Estimate(expected.mean, *expected.interval(), n) if priced.finished else unknown,
         upper_bound=evaluator.limit.bound(priced.lost) if priced.finished else nothing,

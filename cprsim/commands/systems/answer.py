@@ -46,6 +46,7 @@ from cprsim.pages.recommendation import (
     back_to_start,
     break_even_sentences,
     entry_from,
+    never_saves,
     recommendation,
     turns_on,
     waits_decide,
@@ -414,14 +415,14 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     bare = [
         system.name
         for system in ranked_systems
-        if system.facts.how == FOUND and system.every == NEVER
-    ]
+        if system.finishes and system.never_saves and not system.policy.leaves_stale
+        and (system.facts.how == FOUND or system in comparison.picks)
+    ]  # fmt: skip
     if bare:
-        n = count(ranked_systems[0].summary[FINISHED].n, "simulated job")
-        yield (
-            f"For {', '.join(bare)}, never saving is cheapest: the failures that their saves "
-            f"protect against hardly occurred in {n}. Such a failure takes all of the job."
-        )
+        rows = comparison.result.replications
+        rows = rows[rows["strategy"].isin(bare)]
+        worst = float((rows["wall_h"] / rows["useful_h"]).max()) - 1.0
+        yield never_saves(bare, worst, rows["replication"].nunique())
     yield " ".join(_stale_from_the_start(comparison))
 
 

@@ -21,6 +21,7 @@ from cprsim.commands.systems.candidates import (
     LeftOut,
 )
 from cprsim.files import NOT_STORED, OMITTED
+from cprsim.job.intervals import WORTH_NO_SAVES
 from cprsim.job.policy import Outside, Policy, Ring
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import NEVER
@@ -119,6 +120,12 @@ class RankedSystem:
         if self.finishes:
             useful_h = self.summary["wall_h"].mean / (1.0 + self.overhead.mean)
         return NEVER if self.policy.interval_h >= useful_h * (1 - 1e-9) else every(self.policy)
+
+    @property
+    def never_saves(self) -> bool:
+        """Whether no save is due in the job, as the job's hours and its policy have it."""
+        useful_h = self.summary["wall_h"].mean / (1.0 + self.overhead.mean)
+        return self.policy.never_saves(useful_h)
 
     @property
     def percent(self) -> str:
@@ -310,8 +317,13 @@ def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
         ranked_systems.append(RankedSystem(policy, facts, of_policy, accuracy))
     ranked_systems.sort(key=_place)
     able = [system for system in ranked_systems if system.may_be_best]
-    # of those that cost the same, one that a job can run today
-    able.sort(key=lambda system: (_place(system), not system.runs_anywhere))
+
+    def worth(system: RankedSystem) -> tuple[float, bool]:
+        """Its overhead, more if it never saves; then whether a job can't run it today."""
+        more = WORTH_NO_SAVES if system.never_saves and not system.policy.leaves_stale else 0.0
+        return _place(system)[0] + more, not system.runs_anywhere
+
+    able.sort(key=worth)
     best = able[0].name if able else ""
     more, than_today = (
         more_than(name, result.replications, result.n_nodes) if name in summary else {}
