@@ -387,6 +387,15 @@ class Policy:
             for capture in self.captures
         )
 
+    def content_every_h(self, capture: SaveSchedule, useful_h: float) -> float:
+        """Progress between contents that a capture completes; infinite if it never saves [h]."""
+        followed = self.followed_by(capture)
+        if followed is not None:
+            return capture.every_nth * self.content_every_h(followed, useful_h)
+        if capture.every_h is None or capture.every_h >= useful_h:
+            return inf
+        return capture.parts * capture.every_h
+
     @property
     def on_failure(self) -> str:
         """Name of the response to a failure, for tables."""

@@ -269,6 +269,8 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     """Warnings, inputs that could reverse the decision, and its assumptions."""
     chosen = selection.chosen
     yield from _why_not(selection)
+    if selection.takes:
+        yield selection.takes
     yield from (f"Warning: {note}" for note in selection.notes)
     for candidate in selection.best.values():
         if candidate and candidate.beyond_fraction > BEYOND_FRACTION:

@@ -11,7 +11,7 @@ import numpy as np
 from cprsim.commands.select.deciding import Decided, choice
 from cprsim.commands.select.pricing import CandidateEvaluator
 from cprsim.commands.select.search import WORTH_A_SAVE
-from cprsim.job.policy import MOST_GENERATIONS, Medium, Policy, SaveSchedule
+from cprsim.job.policy import MOST_GENERATIONS, Medium, Policy
 from cprsim.job.records import Floats
 from cprsim.results.words import count, percent
 from cprsim.scenario.assemble import Experiment
@@ -80,8 +80,7 @@ def content_times_h(policy: Policy, useful_h: float) -> list[float]:
     """Hours between two contents of each capture that saves outside."""
     outside = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
     every_h = (
-        content_every_h(policy, capture, useful_h)
-        + (capture.stall.mean_h if capture.stall else 0.0)
+        policy.content_every_h(capture, useful_h) + (capture.stall.mean_h if capture.stall else 0.0)
         for capture in policy.captures
         if capture.tier in outside
     )
@@ -110,13 +109,3 @@ def kept_sentence(name: str, policy: Policy, none_clean: float) -> str:
         f"{name} keeps {count(n_contents(policy), 'content')} ('costs.save.kept'): "
         f"{percent(none_clean)} of silent errors are noticed with no clean content left (derived)."
     )
-
-
-def content_every_h(policy: Policy, capture: SaveSchedule, useful_h: float) -> float:
-    """Progress between two contents that a capture completes; infinite where it never saves [h]."""
-    followed = policy.followed_by(capture)
-    if followed is not None:
-        return capture.every_nth * content_every_h(policy, followed, useful_h)
-    if capture.every_h is None or capture.every_h >= useful_h:
-        return inf
-    return capture.parts * capture.every_h

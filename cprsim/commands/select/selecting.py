@@ -11,6 +11,7 @@ import numpy as np
 from scipy import optimize
 
 from cprsim.accuracy.curve import Response
+from cprsim.commands.run.sentences import takes_of
 from cprsim.commands.select.choice import PricedInterval, Selection
 from cprsim.commands.select.deciding import Decided, decide, simplest
 from cprsim.commands.select.pricing import (
@@ -105,6 +106,7 @@ def answered(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection
         stand_in=stand_in,
         assumption=assumption,
         spares=_spares(evaluator, selection),
+        takes=takes_of(selection.chosen.policy, evaluator.experiment),
         n_nodes=evaluator.experiment.cluster.n_nodes,
     )
 

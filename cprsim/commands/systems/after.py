@@ -14,7 +14,6 @@ from math import inf
 from operator import itemgetter
 from typing import Annotated, NamedTuple
 
-from cprsim.commands.select.retention import content_every_h
 from cprsim.files import Endless, Stored
 from cprsim.job.distributions import Constant
 from cprsim.job.policy import Groups, Policy, Reach, Reverts, Rule, Scope, To
@@ -119,7 +118,7 @@ def impacts(
 ) -> dict[str, FailureImpact]:
     """The worst fate by kind of failure: the job's own kinds, then those that it does not name."""
     every_h = {
-        capture.tier: content_every_h(policy, capture, useful_h) for capture in policy.captures
+        capture.tier: policy.content_every_h(capture, useful_h) for capture in policy.captures
     }
     every_h = {tier: hours for tier, hours in every_h.items() if hours < useful_h}
     strikes = strikes_of(policy, cluster, scopes, rack)

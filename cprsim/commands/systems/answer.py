@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
+from cprsim.commands.run.sentences import takes
 from cprsim.commands.select.retention import kept_sentence
 from cprsim.commands.systems.after import FailureImpact, LossKind
 from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY, missing_sentence
@@ -27,7 +28,6 @@ from cprsim.commands.systems.comparison import (
     verdict_of,
 )
 from cprsim.commands.systems.figures import systems_figure
-from cprsim.files.units import SIZE
 from cprsim.job.policy import Medium, Policy
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
@@ -58,7 +58,6 @@ from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import (
     count,
     hours,
-    percent,
     percent_number,
     ten_thousandths,
     with_interval,
@@ -67,7 +66,6 @@ from cprsim.scenario.prices import shown
 
 TEXT_COLUMNS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
-MUCH_STORAGE = 0.5  # of its bandwidth
 FAR_LESS = 0.1  # of useful time: by so much less a system is named whose accuracy is not priced
 LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
 NO_ESTIMATE = Estimate(float("nan"))
@@ -287,7 +285,8 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     yield " ".join(sentences)
     prices = prices_in(comparison.path) if comparison.spares else None
     yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
-    yield from filter(None, (_unpriced(comparison), _resources(picks)))
+    taken = [(one.name, one.facts.memory_bytes, one.facts.storage_share) for one in picks]
+    yield from filter(None, (_unpriced(comparison), takes(taken)))
     now = next(
         (system for system in comparison.ranked_systems if system.name == comparison.today), None
     )
@@ -314,19 +313,6 @@ def _unpriced(comparison: Comparison) -> str:
         f"{unpriced.name} (runs as {unpriced.facts.runs_as}) costs {unpriced.percent} %, but "
         f"{_why_not_the_best(unpriced)}."
     )
-
-
-def _resources(picks: Sequence[RankedSystem]) -> str:
-    """Memory and storage bandwidth that the picks use, where that is much."""
-    takes = []
-    for system in picks:
-        memory_bytes, share = system.facts.memory_bytes, system.facts.storage_share
-        if memory_bytes:
-            memory = SIZE.format(float(f"{memory_bytes:.3g}"))
-            takes.append(f"{system.name} {memory} of memory on each node for copies")
-        if share is not None and share > MUCH_STORAGE:
-            takes.append(f"{system.name} {percent(share)} of the storage's bandwidth")
-    return f"Takes: {', '.join(takes)}." if takes else ""
 
 
 def _near_optimal(comparison: Comparison) -> Iterator[str]:

@@ -13,7 +13,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from cprsim.commands.select.retention import content_every_h
+from cprsim.commands.run.sentences import bytes_per_h, storage_share
 from cprsim.commands.systems.after import FailureImpact, impacts
 from cprsim.commands.systems.candidates import (
     FOUND,
@@ -22,7 +22,7 @@ from cprsim.commands.systems.candidates import (
 )
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.job.intervals import WORTH_NO_SAVES
-from cprsim.job.policy import Outside, Policy, Ring
+from cprsim.job.policy import Policy
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.systems import SYSTEMS
@@ -277,15 +277,7 @@ def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts
     """Facts on one system in a job."""
     system, section = SYSTEMS[candidate.entry.strategy], experiment.scenario.cluster
     policy, cluster, useful_h = candidate.policy, experiment.cluster, experiment.useful_h
-    state_bytes, storage, peers = section.shard_bytes, 0.0, 0.0
-    for capture in policy.captures:
-        per_h = (state_bytes or 0.0) / content_every_h(policy, capture, useful_h)
-        tier = policy.tier(capture.tier)
-        place = tier.placement
-        if isinstance(place, Outside):
-            storage += per_h * len(cluster.slots(tier.role))
-        else:  # copies on all others of its group, or as parity on `tolerates` of them
-            peers += per_h * (place.copies - 1 if isinstance(place, Ring) else place.tolerates)
+    storage, peers = bytes_per_h(policy, experiment)
     return SystemFacts(
         strategy=candidate.entry.strategy,
         how=candidate.how,
@@ -296,12 +288,10 @@ def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts
         only_on=system.only_on,
         accepted=candidate.entry.target_pls is not None and not candidate.entry.assumed,
         memory_bytes=memory_of_copies(policy, experiment),
-        storage_share=None
-        if state_bytes is None or experiment.costs.storage is None
-        else storage / experiment.costs.storage.bandwidth_bytes_per_h,
+        storage_share=storage_share(policy, experiment),
         impacts=impacts(policy, cluster, experiment.scopes, section.rack, useful_h),
-        storage_bytes_per_h=None if state_bytes is None else storage,
-        peers_bytes_per_h=None if state_bytes is None else peers,
+        storage_bytes_per_h=storage,
+        peers_bytes_per_h=peers,
     )
 
 
