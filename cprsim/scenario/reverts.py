@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import inf, log2, sqrt
+from math import exp, inf
 
 import numpy as np
 
 from cprsim import failures as sources
 from cprsim.failures.sources import FailureSource
 from cprsim.job.policy import Reach, Scope
-from cprsim.job.records import Cluster, ExpectedFailures, Floats, Holds
+from cprsim.job.records import Cluster, ExpectedFailures, Holds
 from cprsim.simulation.strikes import ScopeShares
 
-MOST_LOG2 = 14  # of the largest number of nodes away that is counted
-MOST_WAITS = 1e6  # as a share of the hours without waits: a job that hardly ever works
+LEAST_WORK = 1e-6  # share of time, of a job that hardly ever works
 
 
 def expected_reverts(
@@ -59,23 +58,13 @@ def struck_in_waits(
         cluster, roles=tuple(replace(role, holds=Holds.SHARD) for role in cluster.roles)
     )
     parts = _parts(failures, reaches, shares, nodes, useful_h)
-    p_away = _p_away([(rate * repair.mean_h, round(n)) for rate, n in parts])
-    n_waiting = np.arange(len(p_away)) - n_spares
-    can_fail = np.clip(1.0 - n_waiting / n_nodes, 0.0, 1.0)
-    waits = n_waiting > 0
-    return float((p_away * can_fail)[waits].sum() / max(p_away[~waits].sum(), 1.0 / MOST_WAITS))
-
-
-def _p_away(parts: Sequence[tuple[float, int]]) -> Floats:
-    """Probability of each number of nodes away, by failures in repair and the nodes of each.
-
-    Inverts the generating function ``exp(sum_k m_k (z^n_k - 1))``, whatever the repairs' law.
-    """
-    mean, square = (sum(m * n**power for m, n in parts) for power in (1, 2))
-    n_numbers = 2 ** int(min(log2(mean + 10.0 * sqrt(square) + 64.0) + 1.0, MOST_LOG2))
-    z = np.exp(-2j * np.pi * np.arange(n_numbers) / n_numbers)
-    log_pgf = np.sum([m * (z**n - 1.0) for m, n in parts], axis=0)
-    return np.clip(np.fft.ifft(np.exp(log_pgf)).real, 0.0, 1.0)
+    away = [(rate * repair.mean_h, round(n)) for rate, n in parts]
+    p_away = [exp(-sum(mean for mean, _ in away))]
+    for n in range(1, n_spares + n_nodes):  # Panjer's recursion
+        p_away.append(sum(mean * k * p_away[n - k] for mean, k in away if k <= n) / n)
+    can_fail = np.linspace(1.0, 0.0, n_nodes, endpoint=False)[1:]
+    works = max(sum(p_away[: n_spares + 1]), LEAST_WORK)
+    return float(can_fail @ p_away[n_spares + 1 :]) / works
 
 
 def _parts(
