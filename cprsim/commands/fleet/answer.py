@@ -207,7 +207,7 @@ def _cautions(result: FleetResult) -> list[str]:
             "Only the entries of `recovery` are compared; `cprsim systems` compares others, and "
             "some of them do not wait for spares."
         )
-    if best.never_saves and best.statistics["pls"].mean == 0:
+    if best.risks_all:
         cautions.append(never_saves([best.strategy]))
     if best.statistics["pls"].mean > 0:
         entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}

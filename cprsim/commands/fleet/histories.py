@@ -214,6 +214,7 @@ class FleetCell:
     means : statistics that are means over jobs, by kind of job
     used : usage of all jobs, and of the spares, which are held over the whole window
     usage : usage of the jobs of each kind
+    risks_all : whether a failure takes all work of some job
     """
 
     finished: float  # share of the jobs
@@ -222,7 +223,7 @@ class FleetCell:
     means: Mapping[str, tuple[Number, ...]]
     used: Usage
     usage: tuple[Usage, ...]
-    n_saves: int
+    risks_all: bool
 
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
@@ -266,7 +267,7 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
         means={str(name): tuple(of) for name, of in per_job.groupby(jobs.kind).mean().items()},
         used=_total_usage([*usage, *of_spares]),
         usage=tuple(usage),
-        n_saves=int(jobs.n_saves.sum()),
+        risks_all=any(kind.policies[strategy].risks_all(kind.useful_h) for kind in fleet.kinds),
     )
 
 

@@ -88,7 +88,7 @@ class FleetOption:
     cents: Mapping[str, int] = field(default_factory=dict)  # by part; empty: nothing has a price
     energy_kwh: Number = nan
     carbon_kg: Number = nan
-    never_saves: bool = False
+    risks_all: bool = False
     cells: tuple[FleetCell, ...] = field(default=(), metadata=NOT_STORED)  # by history
     prices: Prices | None = field(default=None, metadata=NOT_STORED)
 
@@ -99,9 +99,9 @@ class FleetOption:
 
     @property
     def worth(self) -> float:
-        """Its cost, more if it never saves: histories miss rare failures."""
+        """Its cost, more if it risks all: histories miss rare failures."""
         useful = (self.cents or self.node_h)[money.USEFUL]
-        return self.cost + (WORTH_NO_SAVES * useful if self.never_saves else 0.0)
+        return self.cost + (WORTH_NO_SAVES * useful if self.risks_all else 0.0)
 
 
 def option_of(
@@ -139,7 +139,7 @@ def option_of(
         cents=cents,
         energy_kwh=energy,
         carbon_kg=carbon,
-        never_saves=not any(cell.n_saves for cell in cells),
+        risks_all=cells[0].risks_all,
         cells=cells,
         prices=prices,
     )

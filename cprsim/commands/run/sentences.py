@@ -250,7 +250,7 @@ def verdicts(result: Result) -> Iterator[str]:
     """Sentences beyond the numbers: warnings, jobs that do not finish, missing saves."""
     yield from (f"Warning: {warning}" for warning in result.warnings)
     summary, best = result.summary, result.cheapest
-    if best is not None and best.never_saves(result.useful_h) and not best.leaves_stale:
+    if best is not None and best.risks_all(result.useful_h):
         rows = result.replications[result.replications["strategy"] == best.name]
         worst = float((rows["wall_h"] / rows["useful_h"]).max()) - 1.0
         yield never_saves([best.name], worst, len(rows))

@@ -401,7 +401,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     bare = [
         system.name
         for system in ranked_systems
-        if system.finishes and system.never_saves and not system.policy.leaves_stale
+        if system.finishes and system.risks_all
         and (system.facts.how == FOUND or system in comparison.picks)
     ]  # fmt: skip
     if bare:
