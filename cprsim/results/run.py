@@ -116,7 +116,7 @@ class Result:
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
-    takes: str = ""  # memory and bandwidth of the cheapest, as a sentence
+    takes: str = ""  # memory, bandwidth and contents of the cheapest, in sentences
     limits: Mapping[str, tuple[HeldLimit, ...]] = field(default_factory=dict)  # by strategy
     policies: tuple[Policy, ...]  # in the scenario's order
     path: Path = field(metadata=NOT_STORED)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf, isnan
 
+from cprsim.commands.run.contents import kept_sentence, none_clean_of
 from cprsim.files.units import SIZE
 from cprsim.job.intervals import ROUNDING, n_saves_due
 from cprsim.job.losses import WHOLE, Metric, strategy_key
@@ -182,9 +183,12 @@ def storage_share(policy: Policy, experiment: Experiment) -> float | None:
 
 
 def takes_of(policy: Policy, experiment: Experiment) -> str:
-    """`takes` of one policy."""
+    """`takes` of one policy, and how often the contents that it keeps are all bad."""
     taken = memory_of_copies(policy, experiment), storage_share(policy, experiment)
-    return takes([(policy.name, *taken)])
+    sentences, bad = [takes([(policy.name, *taken)])], none_clean_of(experiment, policy)
+    if bad is not None:
+        sentences.append(kept_sentence(policy.name, policy, bad))
+    return " ".join(filter(None, sentences))
 
 
 def takes(of_each: Iterable[tuple[str, float | None, float | None]]) -> str:

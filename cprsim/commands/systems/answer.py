@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
+from cprsim.commands.run.contents import kept_sentence
 from cprsim.commands.run.sentences import takes
-from cprsim.commands.select.retention import kept_sentence
 from cprsim.commands.systems.after import FailureImpact, LossKind
 from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY, missing_sentence
 from cprsim.commands.systems.comparison import (
