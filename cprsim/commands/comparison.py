@@ -15,8 +15,8 @@ from cprsim.commands.run.sentences import spread_in_percent
 from cprsim.errors import ParameterError
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
-from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
+from cprsim.pages.figures import OVERHEAD_LABEL
 from cprsim.pages.money import WORK, bills_frame
 from cprsim.results.metrics import (
     FINISHED,

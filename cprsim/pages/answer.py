@@ -16,8 +16,8 @@ import numpy as np
 from cprsim.errors import ParameterError, one_line
 from cprsim.files import writes
 from cprsim.pages.document import Document
+from cprsim.pages.figures import displayed, save_figures
 from cprsim.pages.html import fragment
-from cprsim.pages.save import displayed, save_figures
 from cprsim.pages.terminal import text_of
 from cprsim.pages.writing import write_page
 from cprsim.results.folder import damage, publishing, read_manifest, seal

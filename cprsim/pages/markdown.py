@@ -10,7 +10,6 @@ from cprsim.errors import printable
 from cprsim.pages.document import (
     Block,
     Document,
-    Facts,
     ListingBlock,
     Picture,
     Table,
@@ -51,8 +50,6 @@ def _block(block: Block, place: Place) -> Iterator[str]:
             if block.caption:
                 yield _paragraph(block.caption)
             yield table(block)
-        case Facts(entries):
-            yield "\n".join(f"- {_text(term)}: {_text(meaning)}" for term, meaning in entries)
         case ListingBlock(caption, text):
             yield f"{_paragraph(caption)}:"
             yield fenced(text)

@@ -9,7 +9,7 @@ from cprsim.errors import ResultError
 from cprsim.files import write_whole, writes
 from cprsim.pages import html, markdown
 from cprsim.pages.document import Document, Picture
-from cprsim.pages.save import save_figure
+from cprsim.pages.figures import save_figure
 
 
 def write_page(document: Document, path: Path, title: str | None = None) -> list[Path]:

@@ -17,8 +17,8 @@ from cprsim.commands.run.answer import costs_table, main_of_run, overhead_pictur
 from cprsim.errors import CprsimError, watch
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
-from cprsim.pages.axes import words_of_key
 from cprsim.pages.document import Table, row_columns
+from cprsim.pages.figures import words_of_key
 from cprsim.pages.html import rendered
 from cprsim.pages.money import WORK, money_section, unit_of
 from cprsim.results.metrics import FINISHED, OVERHEAD

@@ -32,7 +32,7 @@ from cprsim.commands.options import (
     source_of,
 )
 from cprsim.errors import ParameterError, one_line, watch
-from cprsim.pages.save import drawing
+from cprsim.pages.figures import drawing
 from cprsim.results.folder import load_or_compute
 from cprsim.results.identity import file_digest, identity_of
 from cprsim.results.store import PointStore

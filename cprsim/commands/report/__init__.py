@@ -11,7 +11,7 @@ from cprsim.commands.kinds import answer_of, compare_results
 from cprsim.commands.options import CliOption
 from cprsim.errors import watch
 from cprsim.files import writes
-from cprsim.pages.save import save_figures
+from cprsim.pages.figures import save_figures
 from cprsim.pages.writing import write_page
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from cprsim.commands.options import (
 )
 from cprsim.commands.run.answer import answer_of_run, drawings_of_run
 from cprsim.errors import ParameterError, one_line, watch
-from cprsim.pages.save import drawing
+from cprsim.pages.figures import drawing
 from cprsim.results import pipeline
 from cprsim.results.folder import ResultTarget, StoredResult, load_or_compute
 from cprsim.results.limit import held_limits

@@ -17,7 +17,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Patch, Rectangle
 
 from cprsim.job.records import Estimate
-from cprsim.pages.axes import (
+from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
+from cprsim.pages.figures import (
     CAPTION,
     FAINT,
     INK,
@@ -31,8 +32,6 @@ from cprsim.pages.axes import (
     style,
     title_figure,
 )
-from cprsim.pages.chart import Chart, Panel, Series, floats
-from cprsim.pages.draw_chart import chart_figure
 from cprsim.results.metrics import FINISHED, OVERHEAD, parts_among, share_of
 from cprsim.results.words import count, hours, percent, saves
 

@@ -21,7 +21,7 @@ from cprsim.commands.options import (
 from cprsim.commands.select.answer import answer_of_select, document_of_select
 from cprsim.commands.select.choice import load_selection, write_selection
 from cprsim.commands.select.selecting import answered, question_of
-from cprsim.pages.save import drawing
+from cprsim.pages.figures import drawing
 from cprsim.results.folder import load_or_compute
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from cprsim.commands.sweep.figures import sweep_figures
 from cprsim.commands.sweep.folder import load_sweep, sweep_result, write_sweep
 from cprsim.commands.sweep.points import points_of, require_sweep, run_points
 from cprsim.errors import ParameterError, watch
-from cprsim.pages.save import drawing
+from cprsim.pages.figures import drawing
 from cprsim.results.folder import load_or_compute
 from cprsim.results.store import PointStore
 from cprsim.results.words import count

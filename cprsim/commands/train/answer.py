@@ -10,9 +10,8 @@ import pandas as pd
 
 from cprsim.job.records import NO_NUMBER
 from cprsim.pages.answer import Answer
-from cprsim.pages.chart import Chart, Panel, Series, floats
+from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
 from cprsim.pages.document import Document, Picture, Section, Table, row_columns
-from cprsim.pages.draw_chart import chart_figure
 from cprsim.results.words import count, percent_number, saves
 from cprsim.training.accuracy import StrategyAccuracy, Trained, TrainingOutcome
 from cprsim.training.kernel.metrics import Quality
