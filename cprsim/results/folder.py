@@ -107,7 +107,7 @@ def load_or_compute(
     folder : of results folders; None: a temporary one, and figures are drawn on demand
     read, make : functions that read a finished folder, and that write `ResultTarget.folder`
     kind, replay, identity : see `cprsim.results.identity`
-    sole_writer : exclude other processes that make the same folder
+    one_writer : exclude other processes that make the same folder
     """
     root = Path(tempfile.mkdtemp(prefix="cprsim-") if folder is None else str(folder))
     about = {"seed": loaded.scenario.simulation.seed, "command": watch.command}

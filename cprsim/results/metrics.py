@@ -397,17 +397,17 @@ def difference_of(
 # --------------------------------------------------------------------------- tables of them
 
 
-class Estimates(dict[str, dict[str, Estimate]]):
-    """Estimates by strategy and quantity."""
+Estimates = dict[str, dict[str, Estimate]]  # by strategy and quantity
 
-    def to_frame(self) -> pd.DataFrame:
-        """A row per strategy and quantity: mean, low, high, n."""
-        records = [
-            (strategy, quantity, *estimate.triple, estimate.n)
-            for strategy, mine in self.items()
-            for quantity, estimate in mine.items()
-        ]
-        return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
+
+def frame_of(estimates: Estimates) -> pd.DataFrame:
+    """A row per strategy and quantity: mean, low, high, n."""
+    records = [
+        (strategy, quantity, *estimate.triple, estimate.n)
+        for strategy, mine in estimates.items()
+        for quantity, estimate in mine.items()
+    ]
+    return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
 
 
 def summarise(outcome: Outcome) -> Estimates:
@@ -418,7 +418,7 @@ def summarise(outcome: Outcome) -> Estimates:
 def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> Estimates:
     """`summarise`, from replication rows that may have been read back."""
     samples = samples_of(rows, n_nodes)
-    return Estimates({name: summary_of(sample) for name, sample in samples.items()})
+    return {name: summary_of(sample) for name, sample in samples.items()}
 
 
 def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> Estimates:
@@ -430,9 +430,7 @@ def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> Estimates:
     """
     samples = samples_of(rows, n_nodes)
     base = samples.pop(baseline)
-    return Estimates(
-        {name: difference_of(base, mine, one_curve=True) for name, mine in samples.items()}
-    )
+    return {name: difference_of(base, mine, one_curve=True) for name, mine in samples.items()}
 
 
 def more_than(baseline: str, rows: pd.DataFrame, n_nodes: int) -> dict[str, Estimate]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isfinite, isnan, nan
@@ -75,10 +75,14 @@ class JobPrices:
         return self.prices.label or "units of the prices"
 
     @property
+    def node_hour(self) -> float:
+        """Price of a node-hour, the mean over the job's nodes; 0 where it has none."""
+        return mean_node_hour(self.prices, self.nodes) if self.prices.node_hour else 0.0
+
+    @property
     def spare_node_hour(self) -> float:
         """Price of a spare: its own, else the mean of the job's nodes."""
-        own = self.prices.node_hour.get(SPARE)
-        return mean_node_hour(self.prices, self.nodes) if own is None else float(own)
+        return float(self.prices.node_hour.get(SPARE, self.node_hour))
 
     def billed(self, policy: Policy, use: JobUse) -> Billed:
         """A line per part, in whole cents; a month has as many jobs as do its useful work."""
@@ -167,6 +171,9 @@ def state_bytes_of(cluster: ClusterSection) -> float:
     return (cluster.shard_bytes or 0.0) * sum(cluster.n_nodes_of_stateful.values())
 
 
+Used = Mapping[str, tuple[Policy, JobUse]]  # by strategy
+
+
 def use_of(useful_h: float, summary: Mapping[str, Estimate]) -> JobUse | None:
     """Resources that a job uses, from the means of a summary; None if a job does not finish."""
     if "overhead_fraction" not in summary or isnan(summary["overhead_fraction"].mean):
@@ -177,12 +184,19 @@ def use_of(useful_h: float, summary: Mapping[str, Estimate]) -> JobUse | None:
     return JobUse(useful_h, parts, summary["saves"].mean, loss if isfinite(loss) else None)
 
 
+def uses_of(
+    policies: Iterable[Policy], summary: Mapping[str, Mapping[str, Estimate]], useful_h: float
+) -> Used:
+    """Resources that a job uses under each policy under which all jobs finish."""
+    uses = ((policy, use_of(useful_h, summary[policy.name])) for policy in policies)
+    return {policy.name: (policy, use) for policy, use in uses if use is not None}
+
+
 def at_overhead(use: JobUse, share: float) -> JobUse:
     """The same job with another overhead, a share of useful time, as a single part."""
     return replace(use, overhead={OVERHEAD: share * use.useful_h})
 
 
-Used = Mapping[str, tuple[Policy, JobUse]]  # by strategy
 Bills = Mapping[str, Billed]  # by strategy
 
 

@@ -20,6 +20,7 @@ from cprsim.results.metrics import (
     BEYOND,
     METRICS,
     differences,
+    frame_of,
     replication_rows,
     summarise,
 )
@@ -63,7 +64,7 @@ def test_a_point_is_what_a_run_of_the_same_scenario_gives(
     mine = table[there].set_index(["strategy", "quantity"])
     experiment = assemble(load_scenario(scenario, [*changes, *point]))
     outcome = simulate(experiment)
-    single = summarise(outcome).to_frame().set_index(["strategy", "quantity"])
+    single = frame_of(summarise(outcome)).set_index(["strategy", "quantity"])
     single = single[single.index.isin(mine.index)]
     assert list(mine.index) == list(single.index)
     without_curve = set() if "curve" in str(changes) else {*ALWAYS_NAMED.values(), BEYOND}
@@ -71,7 +72,7 @@ def test_a_point_is_what_a_run_of_the_same_scenario_gives(
     assert set(further) <= set(mine.index.levels[1])
     np.testing.assert_allclose(mine[NUMBERS], single[NUMBERS], rtol=1e-9, atol=1e-12)
     rows, n_nodes = replication_rows(outcome), experiment.cluster.n_nodes
-    paired = differences(rows, n_nodes, "full").to_frame().set_index(["strategy", "quantity"])
+    paired = frame_of(differences(rows, n_nodes, "full")).set_index(["strategy", "quantity"])
     paired = paired[paired.index.isin(mine.index)]
     columns = ["difference", "difference_low", "difference_high"]
     np.testing.assert_allclose(

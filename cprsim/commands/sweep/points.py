@@ -194,11 +194,11 @@ def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
 
     Of a quantity: mean and interval, then those of the difference to the reference.
     """
-    failures = pipeline.FailureBlocks([experiment for experiment, _ in work])
+    failures = pipeline.failure_blocks([experiment for experiment, _ in work])
     return [_body(experiment, reference, failures) for experiment, reference in work]
 
 
-def _body(experiment: Experiment, reference: str, failures: pipeline.FailureBlocks) -> Body:
+def _body(experiment: Experiment, reference: str, failures: pipeline.Blocks) -> Body:
     by_row = experiment.curve is not None  # a curve needs each loss
     outcome = pipeline.simulate(experiment, failures=failures, keep_losses=by_row)
     samples = {
