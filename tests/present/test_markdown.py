@@ -17,8 +17,7 @@ from cprsim.pages.document import (
     Words,
     row_columns,
 )
-from cprsim.pages.markdown import render
-from cprsim.pages.writing import write_page
+from cprsim.pages.markdown import render, write_page
 from tests.making import call, small_scenario
 
 PICTURE = Picture("Bars", "what they show", lambda: Figure((1, 1)))
@@ -71,7 +70,7 @@ def test_report_writes_markdown_by_the_name_of_the_file(tmp_path, undrawn, monke
         path.touch()
         return [path]
 
-    monkeypatch.setattr("cprsim.pages.writing.save_figure", drawn)
+    monkeypatch.setattr("cprsim.pages.markdown.save_figure", drawn)
     run = cprsim.run(small_scenario(), folder=tmp_path / "results")
     out = tmp_path / "by-name.md"
     assert call("report", run.folder, "--out", out).exit_code == 0
