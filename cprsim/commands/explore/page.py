@@ -50,7 +50,7 @@ class Explored:
     def unmarked(self) -> Scenario:
         """Today without marks: a run tries no other values of assumed inputs, and takes less."""
         data = {key: of for key, of in self.loaded().data.items() if key != MARKS_KEY}
-        return Scenario(replace(source_of(self.today), text=dump_plain(data)))
+        return Scenario(self.today.path, dump_plain(data), self.today.overrides)
 
     @cached_property
     def answer_today(self) -> Answer:

@@ -113,7 +113,7 @@ def fleet(
     changes = shortcuts("fleet", histories=histories) + shortcuts(seed=seed)
     source = source_of(scenario, overrides)
     if (alone := source.read()).scenario.fleet is None:
-        source = source.changed({"fleet": of_one(alone)})
+        source = source_of(source, {"fleet": of_one(alone)})
     loaded, axes = source.read(changes), axes_of(over)
 
     pool, cases = Pool(workers, "dask" if dask else "local", dask), _cases(loaded, axes)

@@ -114,7 +114,7 @@ def select(
             option = f"--{key.replace('_', '-')}"
             overridden.append(f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}")
 
-    loaded, evaluator = question_of(source.changed(overridden).read, replications)
+    loaded, evaluator = question_of(source_of(source, overridden).read, replications)
 
     draw = drawing(folder, lambda made: document_of_select(made).drawings)
 

@@ -64,7 +64,7 @@ def validate(
     if scenario is None:
         raise ParameterError("name a scenario, or ask for the schema", option="scenario")
     source = source_of(scenario, overrides)
-    is_named = isinstance(scenario, str | Path) and source.text is None
+    is_named = isinstance(scenario, str | Path) and source.written is None
     name = str(scenario if is_named else source.path)
     try:
         loaded = source.read()
