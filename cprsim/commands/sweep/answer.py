@@ -138,7 +138,7 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
     tables = _points_tables(result, points, touches)
     is_small = len(tables[0].rows) <= MOST_POINTS_ON_TERMINAL
     return Document(
-        title=f"Overhead along the sweep: {result.name}",
+        title=f"How the overhead changes along a sweep: {result.name}",
         question=(
             f"How does the overhead of a job of {hours(result.useful_h)} of useful work change "
             f"with {axes}, over {count(result.n_points, 'point')}?"

@@ -63,7 +63,7 @@ def _document(curves: Sequence[Curve], name: str) -> Document:
         name="sync",
     )
     return Document(
-        title=f"Trainers in step: {name}",
+        title=f"How fast trainers in step are: {name}",
         question="How fast are the trainers, and how often do they synchronise?",
         answer=[_answer([_row(curve[-1]) for curve in curves])],
         table=_table([_row(point) for curve in curves for point in curve], curves[0][0].setting),

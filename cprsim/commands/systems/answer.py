@@ -150,7 +150,7 @@ def document_of_systems(comparison: Comparison) -> Document:
     left_out = [(name, why.words) for name, why in comparison.left_out.items()]
     needed = Table("What each needs", word_columns("system", "why"), left_out)
     return Document(
-        title=f"Which recovery system: {comparison.name}",
+        title=f"Which recovery system costs least: {comparison.name}",
         question=(
             f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
             f"{result.n_nodes} nodes least, {comparison.intervals}?"

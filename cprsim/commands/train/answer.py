@@ -108,7 +108,7 @@ def _document(
         name="loss",
     )
     return Document(
-        title=f"A model trained with the failures of replication {measured.replication}: {name}",
+        title=f"What failures do to a model: {name}, replication {measured.replication}",
         question="What do the failures of one job do to a model?",
         answer=[_answer(measured)],
         table=_table(measured, useful_h),

@@ -92,7 +92,7 @@ def _answer(
         values |= {"strategies": strategies, "warnings": list(warnings)}
         verdict = f"ok ({about}: {', '.join(strategies)})"
     document = Document(
-        f"Checked: {name}",
+        f"What is wrong with a scenario: {name}",
         "Is this a scenario?",
         [f"{name}: {verdict}"],
         table=ListingBlock("What is wrong", str(InputError(problems))) if problems else None,
