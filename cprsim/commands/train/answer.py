@@ -105,7 +105,7 @@ def _document(
 ) -> Document:
     picture = Picture(
         "Training loss, and what failures add",
-        "Lines: training loss without failures, and what each strategy adds; marks: shards go back.",
+        "Lines: loss without failures, and what each strategy adds; marks: failed shards go back.",
         lambda: chart_figure(_chart(measured, name)),
         name="loss",
     )
