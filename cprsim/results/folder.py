@@ -25,7 +25,7 @@ import stat
 import subprocess
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -296,9 +296,14 @@ def write_record(path: Path, record: Any, indent: int = 2) -> None:
     path.write_text(json_text(encode(record), indent), "utf-8")
 
 
-def read_record(kind: type[Made], path: Path, called: str, /, **fields: Any) -> Made:
-    """The record of a results folder that `write_record` wrote."""
+def read_record(
+    kind: type[Made], path: Path, called: str, tables: Iterable[tuple[str, str]] = (), /,
+    **fields: Any,
+) -> Made:  # fmt: skip
+    """The record of a results folder that `write_record` wrote; `tables`: fields with files."""
     with readable(path.parent, called):
+        for name, file in tables:
+            fields[name] = pq.read_table(path.with_name(file)).to_pandas()
         return decode(kind, json.loads(path.read_bytes()), fields)
 
 
@@ -321,12 +326,6 @@ def stored_scenario(folder: Path) -> Any:
         return read_yaml(path.read_text("utf-8"), path)[0]
     except (OSError, UnicodeDecodeError, InputError) as error:
         raise ResultError(f"{path} can't be read: {error}") from error
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """A table that `write_parquet` wrote."""
-    frame: pd.DataFrame = pq.read_table(path).to_pandas()
-    return frame
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:

@@ -23,8 +23,6 @@ from cprsim.results.folder import (
     new_folder,
     read_manifest,
     read_record,
-    read_table,
-    readable,
     write_csv,
     write_parquet,
     write_record,
@@ -56,7 +54,7 @@ if TYPE_CHECKING:
 
 
 JOB_FILE = "job.json"
-TABLES = ("replications", "losses", "timeline")
+TABLES = {name: f"{name}.parquet" for name in ("replications", "losses", "timeline")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +177,8 @@ def write_result(
             **more,
         )
         write_record(folder / JOB_FILE, result)
-        for name in TABLES:
-            write_parquet(getattr(result, name), folder / f"{name}.parquet")
+        for name, file in TABLES.items():
+            write_parquet(getattr(result, name), folder / file)
         write_csv(frame_of(result.summary), folder / "summary.csv")
         if result.replay is not None:
             write_csv(result.timeline, folder / "events.csv")
@@ -233,11 +231,8 @@ def load_result(path: Path | str) -> Result:
 
 def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
     """`load_result` without the check of the manifest. Raises ResultError."""
-    with readable(folder, "a result"):
-        tables = {name: read_table(folder / f"{name}.parquet") for name in TABLES}
-    return read_record(
-        Result, folder / JOB_FILE, "a result", path=folder, manifest=manifest, **tables
-    )
+    about = {"path": folder, "manifest": manifest}
+    return read_record(Result, folder / JOB_FILE, "a result", TABLES.items(), **about)
 
 
 # --------------------------------------------------------------------------- what to look at

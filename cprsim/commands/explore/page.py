@@ -26,7 +26,7 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.identity import flat
 from cprsim.results.metrics import FINISHED, OVERHEAD
 from cprsim.results.run import Result
-from cprsim.results.words import hours, significant, with_interval
+from cprsim.results.words import estimated, hours, significant
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 from cprsim.scenario.reading import MARKS_KEY, LoadedScenario, number_at, value_at
@@ -112,7 +112,7 @@ def _summary(result: Result) -> str:
 
 def _overhead(result: Result, name: str) -> str:
     of = result.summary.get(name, {}).get(OVERHEAD, Estimate(nan))
-    return f"{with_interval(100 * of.mean, 100 * of.half_width)} %"
+    return f"{estimated(of, 100)} %"
 
 
 def compared(now: Result, today: Result) -> Table:

@@ -67,6 +67,7 @@ from cprsim.results.run import Result, judged_by, worth_seeing
 from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import (
     count,
+    estimated,
     every,
     hours,
     part_label,
@@ -76,8 +77,6 @@ from cprsim.results.words import (
     saves,
     significant,
     suited,
-    ten_thousandths,
-    with_interval,
     writes_parts_only,
 )
 
@@ -259,9 +258,7 @@ def costs_table(result: Result) -> Table:
         for loss in ("auc_loss", *further_losses(result.replications)):
             if knows_loss(result, loss):
                 columns[loss_heading(loss)] = [
-                    ten_thousandths(
-                        of[loss].mean, 0.0 if (name, loss) in limited else of[loss].half_width
-                    )
+                    estimated(Estimate(of[loss].mean) if (name, loss) in limited else of[loss], 1e4)
                     for name, of in zip(names, summaries, strict=True)
                 ]
     if limits:
@@ -269,13 +266,13 @@ def costs_table(result: Result) -> Table:
         columns[" or ".join(bounds)] = [
             "; ".join(one.cell for one in limits.get(name, ())) or NO_NUMBER for name in names
         ]
-    columns["cost, node-h"] = [_mean(of["overhead_node_h"]) for of in summaries]
+    columns["cost, node-h"] = [estimated(of["overhead_node_h"]) for of in summaries]
     for name in BESIDE_OVERHEAD:
         if name not in PLACED and all(name in of for of in summaries):
             columns[name.replace("_", " ")] = [significant(mean) for mean in means(name)]
     if prices is not None and prices.node_hour:
         costs = (of["overhead_node_h"].times(prices.node_hour) for of in summaries)
-        columns[f"cost, {prices.prices.label or 'money'}"] = [_mean(cost) for cost in costs]
+        columns[f"cost, {prices.prices.label or 'money'}"] = [estimated(cost) for cost in costs]
     intervals = [_every(policy, result.useful_h) for policy in policies]
     return Table(
         _caption(result),
@@ -309,7 +306,7 @@ def parts_table(result: Result) -> Table:
         caption="The overhead in hours, and its parts in % of useful time",
         columns=row_columns("strategy", "overhead, h", *(f"{part_label(p)}, %" for p in parts)),
         rows=[
-            [name, _mean(of["overhead_h"]), *(_share(of[share_of(part)]) for part in parts)]
+            [name, estimated(of["overhead_h"]), *(_share(of[share_of(part)]) for part in parts)]
             for name, of in summary.items()
         ],
     )
@@ -329,17 +326,13 @@ def _overhead(of: Quantities) -> str:
     overhead = of["overhead_fraction"]
     if isnan(overhead.mean):
         return f"{percent(of[FINISHED].mean)} done"
-    return with_interval(100 * overhead.mean, 100 * overhead.half_width)
+    return estimated(overhead, 100)
 
 
 def _share(estimate: Estimate) -> str:
     if 100 * estimate.half_width < 0.005:  # narrower than the digits that are shown
         return percent_number(estimate.mean)
-    return with_interval(100 * estimate.mean, 100 * estimate.half_width)
-
-
-def _mean(estimate: Estimate) -> str:
-    return with_interval(estimate.mean, estimate.half_width)
+    return estimated(estimate, 100)
 
 
 def loss_heading(quantity: str) -> str:

@@ -23,8 +23,6 @@ from cprsim.results.folder import (
     new_folder,
     read_manifest,
     read_record,
-    read_table,
-    readable,
     write_csv,
     write_parquet,
     write_record,
@@ -160,9 +158,7 @@ def load_sweep(path: Path | str) -> SweepResult:
 
 
 def _read(folder: Path) -> SweepResult:
-    with readable(folder, "a sweep"):
-        table = read_table(folder / TABLE)
-    return read_record(SweepResult, folder / ABOUT, "a sweep", path=folder, table=table)
+    return read_record(SweepResult, folder / ABOUT, "a sweep", [("table", TABLE)], path=folder)
 
 
 # ------------------------------------------------------------------------------ what is said of it

@@ -154,16 +154,18 @@ def run_points(
     workers: Workers,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Body], int]:
-    """The numbers of all points, and how many were computed; see `PointStore.complete`."""
+    """The numbers of all points, and how many were computed; see `PointStore.compute_missing`."""
 
     def tasks_of(missing: Sequence[Point]) -> list[Task]:
         if workers.backend == "local":
             pipeline.compile_first(missing[0].experiment)
-        groups = _groups(missing, workers)
-        return [
-            task_of(group, f"task {n} of {len(groups)} ({len(group)} points of the sweep)")
-            for n, group in enumerate(groups, start=1)
-        ]
+        groups, tasks = _groups(missing, workers), []
+        for n, group in enumerate(groups, start=1):
+            failures = group[0].experiment.failures  # one object for all: a trace travels once
+            work = [(replace(one.experiment, failures=failures), one.reference) for one in group]
+            name = f"task {n} of {len(groups)} ({len(group)} points of the sweep)"
+            tasks.append(Task(name, [point.digest for point in group], work))
+        return tasks
 
     return store.compute_missing(points, bodies_of, tasks_of, workers, on_progress)
 
@@ -180,13 +182,6 @@ def _groups(points: Sequence[Point], workers: Workers) -> list[list[Point]]:
         for group in alike.values()
         for first in range(0, len(group), n_together)
     ]
-
-
-def task_of(points: Sequence[Point], name: str) -> Task:
-    """The work on points that meet the same failures: each with its reference."""
-    failures = points[0].experiment.failures  # one object for all: a trace travels once
-    work = [(replace(point.experiment, failures=failures), point.reference) for point in points]
-    return Task(name, [point.digest for point in points], work)
 
 
 def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:

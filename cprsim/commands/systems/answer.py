@@ -56,10 +56,10 @@ from cprsim.results.money import Bills, cheapest_of, prices_in
 from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import (
     count,
+    estimated,
     hours,
     percent,
     percent_number,
-    ten_thousandths,
     with_interval,
 )
 from cprsim.scenario.prices import shown
@@ -205,9 +205,7 @@ def _table(caption: str, ranked_systems: Sequence[RankedSystem], cells: Cells) -
 
 def _costs(ranked_systems: Sequence[RankedSystem], bills: Bills) -> Table:
     def accuracy_lost(system: RankedSystem) -> str:
-        return ten_thousandths(
-            system.summary["auc_loss"].mean, system.summary["auc_loss"].half_width
-        )
+        return estimated(system.summary["auc_loss"], 1e4)
 
     def month(system: RankedSystem) -> str:
         return (
