@@ -20,7 +20,6 @@ from cprsim.scenario.prices import (
     GB,
     HOURS_PER_MONTH,
     Bill,
-    Money,
     Prices,
     Usage,
     bill_of,
@@ -28,7 +27,6 @@ from cprsim.scenario.prices import (
     energy_kwh,
     mean_node_hour,
     to_cents,
-    watts_of,
 )
 from cprsim.scenario.schema import Scenario
 
@@ -86,7 +84,7 @@ class JobPrices:
 
     def billed(self, policy: Policy, use: JobUse) -> Billed:
         """A line per part, in whole cents; a month has as many jobs as do its useful work."""
-        prices, hours = with_system(self.prices, self.nodes), {USEFUL: use.useful_h, **use.overhead}
+        prices, hours = self.prices, {USEFUL: use.useful_h, **use.overhead}
 
         def bill(n_jobs: float) -> tuple[Bill, Usage]:
             usage = usage_of(
@@ -119,8 +117,9 @@ def usage_of(
         for part, part_h in hours.items()
     }
     wall_h = sum(hours.values())
-    if policy.tax.nodes:
-        node_h[SYSTEM] = {SYSTEM: n_jobs * policy.tax.nodes * wall_h}
+    if policy.tax.nodes:  # more of the job's, by role
+        times = n_jobs * policy.tax.nodes * wall_h / sum(nodes.values())
+        node_h[SYSTEM] = {role: n * times for role, n in nodes.items()}
     share = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
     n_remote = n_saves * remote_share(policy, useful_h)
     kept_gb = n_jobs * state_bytes * mean_contents(policy, useful_h, n_remote) / GB
@@ -137,16 +136,6 @@ def mean_contents(policy: Policy, useful_h: float, n_saves: float) -> float:
         return 0.0
     kept = [tier.generations for tier in policy.tiers if tier.medium is Medium.REMOTE]
     return sum(max(0.0, 1.0 - n / max(n_saves, 1.0)) for n in range(max(kept, default=1)))
-
-
-def with_system(prices: Prices, nodes: Mapping[str, float]) -> Prices:
-    """Prices with one for the nodes of a recovery system: the mean of the nodes by role."""
-    price = Money(repr(mean_node_hour(prices, nodes)))
-    drawn_watts = sum(watts_of(prices, role) * n for role, n in nodes.items())
-    watts = {SYSTEM: drawn_watts / sum(nodes.values()), **prices.watts} if prices.watts else {}
-    return prices.model_copy(
-        update={"node_hour": {SYSTEM: price, **prices.node_hour}, "watts": watts}
-    )
 
 
 def prices_in(folder: Path) -> JobPrices | None:
