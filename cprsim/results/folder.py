@@ -27,7 +27,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -68,10 +68,6 @@ class ResultTarget:
     def folder(self) -> Path:
         """Path of the finished folder."""
         return self.root / self.identity.folder_name
-
-    def with_about(self, **about: Any) -> ResultTarget:
-        """A copy with more entries for the manifest."""
-        return replace(self, about={**self.about, **about})
 
 
 @dataclass(frozen=True)
@@ -142,12 +138,15 @@ def get_or_create(
 
 
 @contextmanager
-def new_folder(target: ResultTarget) -> Iterator[Path]:
-    """A folder to write into, in place with scenario and manifest when the block has ended."""
+def new_folder(target: ResultTarget, **more: Any) -> Iterator[Path]:
+    """A folder to write into, in place with scenario and manifest when the block has ended.
+
+    `more`: what the manifest says besides `target.about`.
+    """
     with publishing(target.folder) as folder:
         (folder / SCENARIO).write_text(target.identity.scenario_yaml, "utf-8")
         yield folder
-        write_manifest(folder, target.identity, target.about, target.started)
+        write_manifest(folder, target.identity, {**target.about, **more}, target.started)
 
 
 # --------------------------------------------------------------------------- manifest

@@ -158,8 +158,7 @@ def write_result(
     more : what else a `Result` holds
     """
     of_each = {s.policy.name: s.costs.n_replications for s in outcome.strategies}
-    about = target.with_about(replications=of_each, failures_digest=failures_digest)
-    with new_folder(about) as folder:
+    with new_folder(target, replications=of_each, failures_digest=failures_digest) as folder:
         result = Result(
             name=target.identity.name,
             useful_h=outcome.useful_h,

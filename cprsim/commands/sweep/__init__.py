@@ -118,8 +118,7 @@ def sweep(
             names = ", ".join(map(str, store.damaged))
             watch.warn(f"{count(len(store.damaged), 'damaged point')} computed anew: {names}")
         result = sweep_result(loaded, points, bodies)
-        about = target.with_about(points=len(points))
-        return write_sweep(about, result, drawing(folder, sweep_figures))
+        return write_sweep(target, result, drawing(folder, sweep_figures))
 
     stored = load_or_compute(folder, loaded, load_sweep, simulated, kind="sweep", one_writer=True)
     return answer_of_sweep(stored.made, **stored.about())

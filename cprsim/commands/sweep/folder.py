@@ -142,7 +142,7 @@ def write_sweep(
     target: ResultTarget, result: SweepResult, draw: Callable[[SweepResult], object]
 ) -> SweepResult:
     """Write a finished sweep into its folder, whole or not at all."""
-    with new_folder(target) as folder:
+    with new_folder(target, points=result.n_points) as folder:
         write_record(folder / ABOUT, result)
         write_parquet(result.table, folder / TABLE)
         write_csv(result.table, folder / "sweep.csv")
