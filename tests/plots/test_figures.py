@@ -179,5 +179,5 @@ def test_the_same_figure_is_the_same_bytes():  # as PNG and SVG too: tests/cli/t
 
 
 def test_plots_need_no_display_and_no_pyplot():
-    code = "import sys, cprsim.pages; sys.exit('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, cprsim.pages.answer; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
