@@ -117,7 +117,7 @@ def _document(
 ) -> Document:
     clocks, name = frames["jobs"].drop_duplicates("clock"), count(len(jobs), "job")
     return Document(
-        title=f"{name} under other recovery systems",
+        title=f"What another recovery system would have cost: {name}",
         question="What would these jobs have cost under another recovery system?",
         answer=[_advice(advised), advised.reversed_by],
         table=_systems(frames["systems"], frames["jobs"]),

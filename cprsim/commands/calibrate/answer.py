@@ -42,7 +42,7 @@ def answer_of_calibrate(
         }
     not_compared = [f"The scenario is not compared with the logs: {why_not}."]
     document = Document(
-        title="A scenario from the logs of jobs",
+        title="Which scenario the logs of jobs make",
         question="Which scenario do these logs make, and does it predict them?",
         answer=not_compared if half is None else _verdict(half),
         table=Table("Numbers of the scenario", word_columns("number", "value", "where from"),

@@ -16,7 +16,7 @@ from cprsim.commands.options import CliOption, Overrides, ResultsFolder, Scenari
 from cprsim.commands.rehearse.answer import answer_of_rehearse
 from cprsim.commands.run.answer import drawings_of_run
 from cprsim.errors import watch
-from cprsim.pages.save import drawing
+from cprsim.pages.figures import drawing
 from cprsim.rehearsal import keeping, rehearsing
 from cprsim.rehearsal.setting import chosen_names, require_rehearsable, smoke_overrides
 from cprsim.results.folder import exclusive_lock, load_or_compute, require_writable

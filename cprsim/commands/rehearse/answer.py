@@ -75,7 +75,7 @@ def _quantities(of: Iterable[tuple[dict[str, Any], Iterable[ComparedQuantity]]])
 def _document(rehearsal: Rehearsal, result: Result | None) -> Document:
     name = rehearsal.experiment.scenario.name
     return Document(
-        title=f"Real processes compared with their prediction: {name}",
+        title=f"Whether real processes behave as predicted: {name}",
         question="Do real processes behave as predicted?",
         answer=[_verdict(rehearsal), *_errors(rehearsal)],
         table=_table(rehearsal),

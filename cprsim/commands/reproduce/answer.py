@@ -14,7 +14,7 @@ from cprsim.commands.reproduce.study import STUDY_COLUMNS, Listing, Study, Summa
 from cprsim.commands.reproduce.verdicts import Claim, Finding
 from cprsim.job.records import NO_NUMBER
 from cprsim.pages.answer import Answer
-from cprsim.pages.chart import Chart, Panel, Series
+from cprsim.pages.chart import Chart, Panel, Series, chart_figure
 from cprsim.pages.document import (
     Block,
     Column,
@@ -27,7 +27,6 @@ from cprsim.pages.document import (
     row_columns,
     word_columns,
 )
-from cprsim.pages.draw_chart import chart_figure
 from cprsim.pages.provenance import origin
 from cprsim.results.folder import read_manifest
 from cprsim.results.words import count, ends, significant, suited

@@ -20,8 +20,8 @@ from cprsim.commands.reproduce.verdicts import Target
 from cprsim.failures.sources import stream
 from cprsim.files.units import TIME
 from cprsim.job.records import Floats
-from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.chart import Panel
+from cprsim.pages.figures import OVERHEAD_LABEL
 from cprsim.results.metrics import IN_TABLES, replication_rows
 from cprsim.results.pipeline import simulate
 from cprsim.scenario.assemble import assemble

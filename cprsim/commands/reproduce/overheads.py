@@ -21,8 +21,8 @@ from cprsim.commands.reproduce.verdicts import TOLERANCE, Ours, Tested
 from cprsim.files import finite_or_none
 from cprsim.job.intervals import full_overhead_fraction, partial_overhead_fraction
 from cprsim.job.policy import ROLL_BACK, Policy
-from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.chart import Band, Panel, Series
+from cprsim.pages.figures import OVERHEAD_LABEL
 from cprsim.recovery.systems import SYSTEMS, shipped_systems
 from cprsim.results.metrics import IN_TABLES, share_of, summarise
 from cprsim.results.pipeline import simulate

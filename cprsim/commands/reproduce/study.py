@@ -23,9 +23,8 @@ import pandas as pd
 from cprsim.commands.reproduce.verdicts import Claim, Ours, Target
 from cprsim.errors import ParameterError, watch
 from cprsim.files import NOT_STORED, digest_of
-from cprsim.pages.chart import Chart, Panel
-from cprsim.pages.draw_chart import chart_figure
-from cprsim.pages.save import save_figure
+from cprsim.pages.chart import Chart, Panel, chart_figure
+from cprsim.pages.figures import save_figure
 from cprsim.results.folder import (
     get_or_create,
     publishing,

@@ -13,9 +13,8 @@ import pandas as pd
 from cprsim.job.records import NO_NUMBER, S_PER_H
 from cprsim.job.sync_setting import SyncSetting
 from cprsim.pages.answer import Answer
-from cprsim.pages.chart import Chart, Panel, Series, floats
+from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
 from cprsim.pages.document import Document, Picture, Section, Table, row_columns
-from cprsim.pages.draw_chart import chart_figure
 from cprsim.results.words import percent, percent_number, significant
 from cprsim.training.in_step.load_model import LoadModel, load_model
 from cprsim.training.in_step.simulation import SpeedPoint
@@ -64,7 +63,7 @@ def _document(curves: Sequence[Curve], name: str) -> Document:
         name="sync",
     )
     return Document(
-        title=f"Trainers in step: {name}",
+        title=f"How fast trainers in step are: {name}",
         question="How fast are the trainers, and how often do they synchronise?",
         answer=[_answer([_row(curve[-1]) for curve in curves])],
         table=_table([_row(point) for curve in curves for point in curve], curves[0][0].setting),
