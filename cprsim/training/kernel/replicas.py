@@ -17,7 +17,6 @@ from functools import cache
 
 import numpy as np
 
-from cprsim.compiling import compiled
 from cprsim.errors import ParameterError
 from cprsim.job.model_shape import ModelShape
 from cprsim.job.records import Method
@@ -39,47 +38,34 @@ from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan, predict
 # Zheng et al. 2020 (shadow forms, arXiv 2003.03477).
 
 
-@compiled
 def easgd(w: Array, sent: Array, g: Array, elastic: float) -> None:
     """``u = a (sent - g); w -= u; g += u``: elastic averaging, which keeps the sum w + g."""
-    a = w.dtype.type(elastic)
-    for i in range(w.shape[0]):
-        u = a * (sent[i] - g[i])
-        w[i] -= u
-        g[i] += u
+    u = w.dtype.type(elastic) * (sent - g)
+    w -= u
+    g += u
 
 
-@compiled
 def average(replicas: Array, mean: Array) -> None:
     """The mean of replicas, summed in their order; of one replica exactly that replica."""
-    n = mean.dtype.type(replicas.shape[0])
     mean[:] = replicas[0]
-    for row in range(1, replicas.shape[0]):
-        for i in range(mean.shape[0]):
-            mean[i] += replicas[row, i]
-    for i in range(mean.shape[0]):
-        mean[i] /= n
+    for replica in replicas[1:]:
+        mean += replica
+    mean /= mean.dtype.type(len(replicas))
 
 
-@compiled
 def pull(replicas: Array, target: Array, elastic: float) -> None:
     """``w += a (target - w)`` for all replicas; with a = 1 they become the target exactly."""
-    a = target.dtype.type(elastic)
-    for row in range(replicas.shape[0]):
-        if elastic == 1.0:
-            replicas[row] = target
-            continue
-        for i in range(target.shape[0]):
-            replicas[row, i] += a * (target[i] - replicas[row, i])
+    if elastic == 1.0:
+        replicas[:] = target
+    else:
+        replicas += target.dtype.type(elastic) * (target - replicas)
 
 
-@compiled
 def bmuf(g: Array, v: Array, mean: Array, momentum: float, block_rate: float) -> None:
     """``v <- momentum v + block_rate (mean - g); g += v``: the mean moves g with momentum."""
     mu, eta = g.dtype.type(momentum), g.dtype.type(block_rate)
-    for i in range(g.shape[0]):
-        v[i] = mu * v[i] + eta * (mean[i] - g[i])
-        g[i] += v[i]
+    v[:] = mu * v + eta * (mean - g)
+    g += v
 
 
 # --------------------------------------------------------------------------- replicas
