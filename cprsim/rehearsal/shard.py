@@ -15,7 +15,7 @@ from cprsim.rehearsal.material import Material, rows_of, segments_of
 from cprsim.rehearsal.store import Arrays
 from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.model import Dlrm
-from cprsim.training.kernel.optimizers import optimizer_for
+from cprsim.training.kernel.optimizers import OPTIMIZERS
 from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.trackers import (
     ABSENT,
@@ -41,7 +41,7 @@ class Shard:
         rows = np.zeros((n_rows, material.shape.dimension), np.float32)
         rows[: len(own)] = table[own]
         self._model = Dlrm(shape, table=rows)
-        self._optimizer = optimizer_for(material.plan.optimizer, self._model)
+        self._optimizer = OPTIMIZERS[material.plan.optimizer](self._model)
         self.changed = np.zeros(n_rows, np.uint8)
         self._gradients = np.zeros((0, 2, material.shape.dimension), np.float32)
         self._pending: tuple[Ints, Array] | None = None  # of a sub-save: rows that had changed

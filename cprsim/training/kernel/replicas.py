@@ -26,7 +26,7 @@ from cprsim.training.kernel.clicks.records import Clicks
 from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.metrics import Quality, quality
 from cprsim.training.kernel.model import Dlrm, Workspace
-from cprsim.training.kernel.optimizers import SCHEDULES, Optimizer, optimizer_for
+from cprsim.training.kernel.optimizers import OPTIMIZERS, SCHEDULES, Optimizer
 from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan, predict
 
 # --------------------------------------------------------------------------- one synchronisation
@@ -117,7 +117,7 @@ class Replicas:
     def _replica(self, dense: Array) -> tuple[Dlrm, Optimizer]:
         """A dense replica over the shared table and the shared state of its rows."""
         model = Dlrm(self.shape, table=self.model.table, dense=dense)
-        optimizer = optimizer_for(self.plan.optimizer, model)
+        optimizer = OPTIMIZERS[self.plan.optimizer](model)
         optimizer.row_state = self.optimizer.row_state
         return model, optimizer
 
