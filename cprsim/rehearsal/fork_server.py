@@ -15,11 +15,10 @@ import sys
 
 import numpy as np
 
-import cprsim.rehearsal.server
 import cprsim.rehearsal.trainer  # noqa: F401  # for the workers, who are told their role
 from cprsim.job.records import SubSaves
 from cprsim.rehearsal.material import Material, fresh_model
-from cprsim.rehearsal.shard import Shard
+from cprsim.rehearsal.server import Shard
 from cprsim.rehearsal.worker import Worker, die_with_parent
 from cprsim.rehearsal.worker import main as work
 from cprsim.training.kernel.model import Dlrm, Workspace

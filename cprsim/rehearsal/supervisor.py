@@ -20,12 +20,10 @@ from cprsim.files import naming
 from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, fresh_model, image_bytes
-from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup
+from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup, SpareNodes
 from cprsim.rehearsal.orders import DueSave, Kill, Orders
 from cprsim.rehearsal.saves import JobSaves
-from cprsim.rehearsal.server import Server
-from cprsim.rehearsal.shard import Shard
-from cprsim.rehearsal.spares import SpareNodes
+from cprsim.rehearsal.server import Server, Shard
 from cprsim.rehearsal.store import SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE, TrainerProcess
 from cprsim.rehearsal.wire import answers, cancelled, first_of, forever, patient
