@@ -27,7 +27,7 @@ from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.metrics import Quality, quality
 from cprsim.training.kernel.model import Dlrm, Workspace
 from cprsim.training.kernel.optimizers import OPTIMIZERS, SCHEDULES, Optimizer
-from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan, predict
+from cprsim.training.kernel.training import Gradients, ProxyTrainer, TrainingPlan, learned, predict
 
 # --------------------------------------------------------------------------- one synchronisation
 
@@ -94,7 +94,7 @@ class Replicas:
         replicas = [self._replica(dense) for dense in self._dense]
         self._replicas = [replicas[trainer % n_own] for trainer in range(setting.n_trainers)]
         # by trainer and thread: the rows of the batch that it has taken, what it learned, the rate
-        self._in_work: dict[tuple[int, int], tuple[Array, Workspace, float]] = {}
+        self._in_work: dict[tuple[int, int], tuple[Array, Gradients, float]] = {}
         self._sent: dict[tuple[int, int], Array] = {}
         self._velocity = np.zeros_like(self.model.dense)  # of BMUF
         self._gradients: list[Array] = []  # of an iteration of synchronous SGD
@@ -165,23 +165,22 @@ class Replicas:
         rows = self.clicks.rows[batch]
         work = self._workspace(trainer, thread, len(rows))
         rate = self._schedule(self.plan.rate, self.position / len(self.clicks))
-        model.forward(self.clicks.integers[batch], rows, work)
-        loss = model.backward(self.clicks.integers[batch], self.clicks.label[batch], work)
-        self.summed_loss += loss * len(rows)
+        loss, gradients = learned(model, self.clicks, batch, rows, lambda _: work)
+        self.summed_loss += loss
         self.position += len(rows)
-        self.batch_losses.append((self.position, loss * len(rows)))
-        self._in_work[trainer, thread] = rows, work, rate
+        self.batch_losses.append((self.position, loss))
+        self._in_work[trainer, thread] = rows, gradients, rate
 
     def _finish(self, trainer: int, thread: int) -> None:
         _, optimizer = self._replicas[trainer]
-        rows, work, rate = self._in_work.pop((trainer, thread))
+        rows, (d_dense, d_fields), rate = self._in_work.pop((trainer, thread))
         row_rate = optimizer.row_rate(rate)
-        optimizer.update_rows(rows, work.d_fields, self.central.changed, row_rate)
+        optimizer.update_rows(rows, d_fields, self.central.changed, row_rate)
         if self._method is Method.SGD:
-            self._gradients.append(work.d_dense.copy())
+            self._gradients.append(d_dense.copy())
             self._rate = rate
         else:
-            optimizer.update_dense(work.d_dense, rate)
+            optimizer.update_dense(d_dense, rate)
         self._unsynced[trainer] += 1
         if self.central.observe is not None:
             self.central.observe(rows)
