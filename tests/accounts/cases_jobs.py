@@ -307,6 +307,17 @@ CASES: list[Case] = [
         (2700, "job.end", {"attempt": 0, "outcome": "failed"}),
         (2790, "failure", {"attempt": 0, "step": 130}), *job()[8:])}, "ledger e.jsonl",
         {"frames.hours.1.hours": 600 / 3600, "values.inferred.instants": 0}),
+    Case("steps-counted-anew-in-each-attempt", {"a.csv":
+        "start,end,last_step,cause\n0,10,1000,disk\n11,31,1980,disk\n32,37,490,\n"},
+        "ledger a.csv --time-unit h",
+        refused=("a.csv:3: last_step: '1980': counted from step 0 again in each attempt", "first_")),
+    Case("a-table-that-psql-printed", {"a.txt":
+        "        start        | end | last_step\n---------------------+-----+-----------\n"
+        " 2026-03-02 00:00:00 | 9   |      1000\n(1 row)\n"}, "ledger a.txt",
+        refused=("a.txt: is a table that psql, MySQL or Markdown prints: `psql --csv`",)),
+    Case("nothing-but-starts-and-progress", {"e.jsonl": lines(
+        *[one for one in job() if one[1] in ("job.start", "progress")])}, "ledger e.jsonl",
+        says=("At most", "save unknown", "1 job whose log tells no saves")),
     Case("no-event-of-a-save", {"e.jsonl": lines(*without(job(), "save.start", "save.commit"))},
         "ledger e.jsonl", {"values.inferred.untold_saves": 1}, says=("save unknown",)),
     Case("a-pause-where-a-save-was-due", {"e.jsonl": lines(*[

@@ -163,12 +163,16 @@ def _as_relaunch(stages: Iterable[tuple[str, Floats]]) -> Iterator[tuple[str, Fl
 
 
 def _steps_between_saves(course: JobTimeline, every_steps: float) -> float:
-    """By the rule that the saves follow, else their median; by where the job went back to."""
+    """By the rule that the saves follow, else their median; by where the job went back to.
+
+    Infinite where it always began again where it had begun.
+    """
     steps = (np.diff(np.unique(run.saved_steps)) for run in course.runs)
     apart = np.concatenate([np.empty(0), *steps])
     if isfinite(every_steps) or len(apart):
         return every_steps if isfinite(every_steps) else float(np.median(apart))
-    return inf if all(run.said_step <= 0 for run in course.runs[1:]) else nan
+    began = [max(run.said_step, 0.0) for run in course.runs]
+    return inf if all(step <= began[0] for step in began[1:]) else nan
 
 
 def check_told(course: JobTimeline, pace: JobPace) -> None:
@@ -246,7 +250,7 @@ class _Booking:
         self._inferred["paces"] += course.contradicts_pace
         self._inferred["warm_ups"] += len(course.unknown_warm_ups)
         every = _steps_between_saves(course, pace.every_steps)
-        tells_saves = not isnan(every) or course.n_saves or self._draws["save"].any()
+        tells_saves = not isnan(every) or any(run.saves for run in course.runs)
         self._inferred["untold_saves"] += not tells_saves
         return JobLedger(
             job=course.job,

@@ -24,6 +24,7 @@ from cprsim.logs.files import opened, trace_error
 from cprsim.logs.jobs import google, slurm_jobs
 from cprsim.logs.jobs.attempts import attempt_events, is_header
 from cprsim.logs.jobs.torchrun import HINTS, torch_events
+from cprsim.logs.reading import require_no_print
 
 HEAD_BYTES_OF_EVENTS = 1 << 18
 PIECE_BYTES = 1 << 24
@@ -168,6 +169,7 @@ def _tables(
     elif re.match(r"[^{\n]*\bjobid", head, re.IGNORECASE):
         raise trace_error(path, None, slurm_jobs.NO_EVENTS)
     else:
+        require_no_print(path)
         what = "no events of docs/events.md, no output of torchrun, and no CSV of attempts"
         message = f"is no log that can be read: {what} with the columns start, end and last_step"
         message += f", but {one_line(''.join(lines[:1]))!r}"
