@@ -316,7 +316,9 @@ CASES: list[Case] = [
         " 2026-03-02 00:00:00 | 9   |      1000\n(1 row)\n"}, "ledger a.txt",
         refused=("a.txt: is a table that psql, MySQL or Markdown prints: `psql --csv`",)),
     Case("nothing-but-starts-and-progress", {"e.jsonl": lines(
-        *[one for one in job() if one[1] in ("job.start", "progress")])}, "ledger e.jsonl",
+        (0, "job.start", {"attempt": 0}), (9000, "job.start", {"attempt": 1}), *[
+            (500 * n + 60 * (n // 2) + 5000 * (n > 8), "progress", {"step": 50 * n})
+            for n in range(20)])}, "ledger e.jsonl",
         says=("At most", "save unknown", "1 job whose log tells no saves")),
     Case("no-event-of-a-save", {"e.jsonl": lines(*without(job(), "save.start", "save.commit"))},
         "ledger e.jsonl", {"values.inferred.untold_saves": 1}, says=("save unknown",)),
