@@ -122,6 +122,22 @@ def at_two_paces() -> list[Told]:
     return events
 
 
+def halves(n_early: int, n_late: int, lost_early: int, lost_late: int) -> list[Told]:
+    """Failures 1.6 min long; saves of 10 s every 100 steps of 9 s; steps lost at each failure."""
+    events: list[Told] = [(0.0, "train.resume", {"attempt": 0, "step": 0})]
+    at_s, step, attempt = 0.0, 0, 0
+    for n, lost in ((n_early, lost_early), (n_late, lost_late)):
+        for _ in range(n):
+            for _ in range(240 // n):
+                at_s, step = at_s + 910.0, step + 100
+                events += [(at_s - 10, "save.start", {"step": step}), (at_s, "save.commit", {})]
+            at_s, attempt = at_s + 9 * lost + attempt * 7 % 5 / 2, attempt + 1
+            events += [(at_s, "failure", {"attempt": attempt - 1, "step": step + lost}),
+                       (at_s + 96, "train.resume", {"attempt": attempt, "step": step})]  # fmt: skip
+            at_s += 96
+    return [*events, (at_s + 9, "job.end", {"step": step + 1, "outcome": "finished"})]
+
+
 LOST, LOST_H = no_failures()[0], no_failures()[1]
 BY_EVENTS = {"frames.hours.0.hours": 5000 / 3600, "values.n_failures": 1}
 TABLE = "start,end,last_step,last_saved_step,cause\n"
@@ -263,6 +279,14 @@ CASES: list[Case] = [
     Case("a-crash-loop-replayed", {"e.jsonl": crash_loop()},
         "backtest e.jsonl --nodes 4 --recovery full",
         says=("a crash loop is one failure: 30 of 33 failures",)),
+    Case("four-times-the-failures", {"e.jsonl": lines(*halves(12, 48, 50, 50))},
+         "calibrate e.jsonl",
+         says=("outside the interval: what moved most is the failures a day, 4.",)),
+    Case("twice-the-work-lost", {"e.jsonl": lines(*halves(40, 40, 5, 95))}, "calibrate e.jsonl",
+         says=("what moved most is the work lost at each failure [h], 0.02",)),
+    Case("failures-at-equal-distances", {"e.jsonl": lines(*halves(20, 20, 50, 50))},
+         "calibrate e.jsonl", {"values.is_inside": True},
+         says=("the gaps between failures have the shape", "; a scenario takes 100")),
     Case("a-failure-in-s-where-others-are-in-ns", {"e.jsonl": "".join(
         line.replace("000000000, ", ", ") if '"failure"' in line else line
         for line in lines(*job()).splitlines(keepends=True))}, "ledger e.jsonl",

@@ -10,11 +10,12 @@ import pandas as pd
 from cprsim.commands.calibrate.calibrating import FEW_TO_PREDICT, Calibration, HalfPrediction
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, ListingBlock, Section, Table, word_columns
-from cprsim.results.words import percent, significant, suited
+from cprsim.results.words import significant, suited
 
 MOVED_MOST = {
-    "lost": "the work lost at each failure",
-    "other": "time that no failure explains (saves, slow work)",
+    "failures": "the failures a day",
+    "lost": "the work lost at each failure [h]",
+    "other": "the share of time that no failure explains (saves, slow work)",
 }  # fmt: skip
 
 
@@ -73,14 +74,11 @@ def _verdict(half: HalfPrediction) -> list[str]:
     observed = suited(half.observed.mean, *half.predicted.triple[1:])[0]
     where = "inside the interval"
     if not half.is_inside:
-        part, early, late = half.moved
-        rates = (half.n_failures, half.n_after)
-        hours = (half.hours_before, half.hours_after)
-        each = [24.0 * n / h for n, h in zip(rates, hours, strict=True)]
+        what, early, late = half.moved
         where = (
-            f"outside the interval: what moved most is {MOVED_MOST.get(part, part)}, "
-            f"{percent(early)} of the hours before and {percent(late)} after; "
-            f"failures a day: {significant(each[0])} before, {significant(each[1])} after"
+            "outside the interval: what moved most is "
+            f"{MOVED_MOST.get(what, f'the {what} after each failure [h]')}, {significant(early)} "
+            f"before and {significant(late)} after"
         )
     rough = f" (a rough prediction: the earlier half has under {FEW_TO_PREDICT})"
     return [

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, isnan, nan
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
 from cprsim.failures.clocks import JobClock
+from cprsim.failures.limits import SHAPE, SIGMA
 from cprsim.failures.sources import stream
 from cprsim.job.distributions import Distribution
 from cprsim.job.records import Estimate, Floats
@@ -19,7 +21,7 @@ from cprsim.logs.fit.families import FAMILIES
 from cprsim.logs.fit.fragments import Fragment
 from cprsim.logs.fit.goodness import Ranking, rank
 from cprsim.logs.fit.lifetimes import Lifetimes, lifetimes_of
-from cprsim.logs.fit.likelihood import Fit
+from cprsim.logs.fit.likelihood import Fit, Parameter
 from cprsim.logs.jobs.facts import (
     APART_H,
     COSTS,
@@ -62,9 +64,8 @@ class HalfPrediction:
     mtbf_h: float
     predicted: Estimate  # ETTR: mean, and a 90 % predictive interval
     observed: Estimate  # ETTR of the later half; interval of values missing from the logs
-    hours_before: float
     hours_after: float
-    moved: tuple[str, float, float]  # what differs most: its share of the hours, early and late
+    moved: tuple[str, float, float]  # what makes most of the difference, before and after
 
     @property
     def is_inside(self) -> bool:
@@ -87,7 +88,11 @@ def calibrate(
     scenario = _scenario(jobs, ranking.best, costs, every_h, n_nodes)
     experiment_of(scenario.sections, ())  # whatever is wrong with it is said now
     untold = sum(isnan(job.save_every) for job in jobs)
+    spread = ranking.best.spread
+    is_off = spread is not None and _within(spread) != spread.mean
     notes = [
+        *([f"the gaps between failures have the {spread.name} {spread.mean:.4g}; a scenario takes "
+           f"{_within(spread):g}"] if is_off and spread is not None else []),
         *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
         *(f"the logs time no {kind} (0 s here): give it, as in --set costs.{kind}='30 s'"
           for kind in ("save", "load") if kind not in {cost.name for cost in costs}),
@@ -159,9 +164,9 @@ def _scenario(
         "cluster": {"workers": n_nodes},
         "failures": {
             "kind": "job", "role": "worker", "family": fit.family, "mtbf": f"{fit.mean.mean!r} h",
-            **({} if fit.spread is None else {fit.spread.name: fit.spread.mean}),
+            **({} if fit.spread is None else {fit.spread.name: _within(fit.spread)}),
         },
-        "costs": {"save": "0 s", **fitted.sections["costs"]},
+        "costs": {"save": "0 s", "load": "0 s", **fitted.sections["costs"]},
         "recovery": [{
             "strategy": "full", "name": "as it ran",
             "interval": f"{every_h!r} h" if isfinite(every_h) else "never",
@@ -169,6 +174,11 @@ def _scenario(
         "simulation": {"seed": 1, "replications": 1000},
     }  # fmt: skip
     return replace(fitted, sections=sections)
+
+
+def _within(spread: Parameter) -> float:
+    """The spread of gaps, no narrower or wider than a scenario takes it."""
+    return float(np.clip(spread.mean, *(SIGMA if spread.name == "sigma" else SHAPE)))
 
 
 def _origins(
@@ -222,14 +232,17 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     return HalfPrediction(
         cut_ns, n, n_after, calibration.gaps.best.mean.mean,
         Estimate(float(ettr.mean()), float(low), float(high)),
-        Estimate(share, share - open_, share + open_), sum(cut_h), after_h, _moved(jobs, cut_h),
+        Estimate(share, share - open_, share + open_), after_h, _moved(jobs, cut_h, (n, n_after)),
     )  # fmt: skip
 
 
-def _moved(jobs: Sequence[JobLedger], cut_h: Sequence[float]) -> tuple[str, float, float]:
-    """Which part of the hours differs most before and after the cut, and its shares [1].
+def _moved(
+    jobs: Sequence[JobLedger], cut_h: Sequence[float], n_failures: tuple[int, int]
+) -> tuple[str, float, float]:
+    """What changes the share of useful hours most from before to after the cut, and its values.
 
-    Hours of incidents by their parts; `other`: saves, slow work, whatever no incident explains.
+    That is the rate of `failures` [1/d], a part of what each costs [h], or the share of all `other`
+    hours: saves, slow work, whatever no incident explains.
     """
     rows = []
     for job, at_h in zip(jobs, cut_h, strict=True):
@@ -239,12 +252,18 @@ def _moved(jobs: Sequence[JobLedger], cut_h: Sequence[float]) -> tuple[str, floa
                  for late, from_h, until_h in ((False, 0.0, at_h), (True, at_h, job.wall_h))
                  for a, b in job.useful_at_h]  # fmt: skip
     table = pd.DataFrame(rows, columns=["part", "late", "h"])
-    hours = table.pivot_table("h", "part", "late", "sum", fill_value=0.0)
-    shares = hours / [sum(cut_h), sum(job.wall_h for job in jobs) - sum(cut_h)]
-    shares.loc["other"] = 1.0 - shares.sum()
-    early, late = (shares.drop("useful")[half] for half in (False, True))
-    part = str((late - early).abs().idxmax())
-    return part, float(early[part]), float(late[part])
+    hours = table.groupby(["part", "late"])["h"].sum().unstack(fill_value=0)
+    wall_h = np.array([sum(cut_h), sum(job.wall_h for job in jobs) - sum(cut_h)])
+    rate, other = n_failures / wall_h, (1.0 - hours.sum() / wall_h).to_numpy()
+    each_h = {part: h / np.maximum(n_failures, 1) for part, h in hours.drop("useful").T.items()}
+    values = {"failures": 24.0 * rate, **each_h, "other": other}
+    weight: dict[Any, float] = {
+        "failures": sum(each_h.values(), np.zeros(2)).mean() / 24.0,
+        "other": 1.0,
+    }
+    effect = {name: np.ptp(of) * weight.get(name, rate.mean()) for name, of in values.items()}
+    most = max(effect, key=lambda name: effect[name])
+    return str(most), *values[most].tolist()
 
 
 def _cut_ns(jobs: Sequence[JobLedger]) -> int:

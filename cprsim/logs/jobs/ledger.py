@@ -229,6 +229,7 @@ class _Booking:
         self._ends: dict[LoggedAttempt, Floats] = {}
         self._kept: list[tuple[Account, Floats]] = []  # of each run, the seconds that were not lost
         self._first_s: list[tuple[float, float]] = []  # from when to when it did first-time work
+        self._again_s = 0.0  # of work that was lost and is not made again yet, on average
         self._planned = Counter[str]()
         self._charged: list[tuple[LoggedAttempt, ImputedFailure, dict[str, Floats]]] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
@@ -241,6 +242,7 @@ class _Booking:
             if attempt.before is not None:
                 self._see_begin(attempt, self._ends[attempt.before])
             lost_h = self._discard(self._begins[attempt])
+            self._again_s += S_PER_H * float(lost_h.mean())
             if attempt.works:
                 self._book_run(attempt, filled.resumed_s)
             self._book(attempt, filled, lost_h)
@@ -437,17 +439,18 @@ class _Booking:
 
     def _book_run(self, run: LoggedAttempt, begin_s: Floats) -> None:
         """Book the hours of a run."""
-        begin_step, frontier = self._begins[run], self._frontier
-        account = account_of(run, self._pace, begin_s, begin_step, self._ends_s(run))
+        account = account_of(run, self._pace, begin_s, self._begins[run], self._ends_s(run))
         self._inferred["unseen_saves" if self._pace.loses_saves else "delays"] += account.n_unseen
         self._inferred["half_saves"] += sum(save.is_half for save in run.saves)
-        self._ends[run], self._frontier = account.end_step, np.maximum(frontier, account.end_step)
+        self._ends[run] = account.end_step
+        self._frontier = np.maximum(self._frontier, account.end_step)
         for part, took_s in (("save", account.save_s), ("degraded", account.degraded_s)):
             self._draws[part] += took_s / S_PER_H
         self._kept.append((account, account.work_s))
-        again_s = np.where(frontier > begin_step + STEP_BACK, account.until_s(frontier), 0.0)
         until_s = float((begin_s + account.save_s + account.degraded_s + account.work_s).mean())
-        self._first_s.append((until_s - float((account.work_s - again_s).mean()), until_s))
+        first_s = max(float(account.work_s.mean()) - self._again_s, 0.0)
+        self._again_s = max(self._again_s - float(account.work_s.mean()), 0.0)
+        self._first_s.append((until_s - first_s, until_s))
 
     def _discard(self, begin_step: Floats) -> Floats:
         """Book the work beyond the step at which an attempt begins as lost; its hours."""
