@@ -20,6 +20,7 @@ LINE_STAMP = re.compile(
 AGENT_EVENT = re.compile(r'\{"name": "torchelastic\.worker\.status\.([A-Z_]+)"')
 CHECKPOINT = re.compile(r"\{'checkpoint_id': .*'func_name': '(save|async_save|load)'.*\}")
 CLOSING = re.compile(r"Sending process \d+ closing signal|failed \(exitcode: (-?\d+)\)")
+ABORTED = "-6"  # by NCCL's watchdog, long after the work stopped; any other exit is seen at once
 CHECKPOINT_STEP = re.compile(r"(\d+)/?$")
 NS_PER_MS = 1e6
 MOST_CHARACTERS_OF_LINE = 1 << 20  # characters; a longer line counts as several
@@ -41,8 +42,8 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
     Lines with an event that can't be read are left out, their places in `damaged`. Raises
     TraceError where an event of torchrun stands in a line without a time stamp.
     """
-    attempt, before, died = -1, 0, False  # `before`: attempts of the launches that have ended
-    ended = False
+    attempt, before, ended = -1, 0, False  # `before`: attempts of the launches that have ended
+    died: dict[str, Any] = {}  # the attempt's end: a failure where its exit code says so
     for number, line in _lines(path):
         stamped = LINE_STAMP.match(line)
         stamp, message = stamped.groups() if stamped else ("", line)
@@ -63,14 +64,16 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
         except NO_EVENT:
             damaged.append(f"{path.name}:{number}")
             continue
-        if closing and not died:
-            died = True
-            yield {"time_unix_nano": at_ns, "event": "failure.detected", "attempt": max(attempt, 0)}
+        if closing:
+            now = {"event": "failure.detected", "attempt": max(attempt, 0)}
+            died = died or {"time_unix_nano": at_ns, **now}
+            died["event"] = "failure" if closing[1] not in (None, ABORTED) else died["event"]
         for status, source, restarts, took_ns in agents:
             if status == "START" and (ended or before + restarts < attempt):
                 before = attempt + 1  # another launch, which counts from 0 again
             if status == "START" and before + restarts > attempt:
-                attempt, died, ended = before + restarts, False, False
+                yield from [died] * bool(died)
+                attempt, died, ended = before + restarts, {}, False
                 yield {"time_unix_nano": at_ns, "event": "job.start", "attempt": attempt}
             elif status == "RENDEZVOUS" and died:
                 now = {"event": "reschedule.start", "attempt": max(attempt, 0)}
@@ -79,6 +82,7 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
                 outcome = "finished" if status == "SUCCEEDED" else "failed"
                 ended, now = True, {"event": "job.end", "attempt": max(attempt, 0)}
                 yield {"time_unix_nano": at_ns, **now, "outcome": outcome}
+    yield from [died] * bool(died)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
