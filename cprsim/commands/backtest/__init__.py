@@ -108,4 +108,4 @@ def backtest(
         seed=seed,
     )
     notes = list(map(str, events.notes))
-    return answer_of_backtest(replayed, advice(replayed, seed=seed), left_out, notes)
+    return answer_of_backtest(replayed, advice(replayed), left_out, notes)

@@ -44,7 +44,7 @@ def answer_of_backtest(
         **advised.saved_h.columns("saved_h"),
         "of_h": advised.of_h,
         "runner_up": advised.runner_up,
-        "reversed_by": advised.reversed_by,
+        **advised.more_h.columns("runner_up_more_h"),
         "left_out": list(left_out),
         "notes": list(notes),
         **({"cheapest": cheapest_of(costs)} if costs else {}),
@@ -119,7 +119,7 @@ def _document(
     return Document(
         title=f"{name} under other recovery systems",
         question="What would these jobs have cost under another recovery system?",
-        answer=[_advice(advised), advised.reversed_by],
+        answer=[_advice(advised)],
         table=_systems(frames["systems"], frames["jobs"]),
         remarks=[
             *remarks,
@@ -135,14 +135,17 @@ def _document(
 
 
 def _advice(advised: Advice) -> str:
-    """The recommended system, and the hours that it saves."""
+    """The recommended system, the hours that it saves, and what the next one costs more."""
+    more = f"costs {with_ends(*advised.more_h.triple, 'h')} more"
+    second = more if isfinite(advised.more_h.mean) else "does not always end"
+    second = f" The next, {advised.runner_up}, {second}."
     if advised.system == AS_IT_RAN:
-        return f"Run it as it ran: nothing else is cheaper (next: {advised.runner_up})."
+        return f"Run it as it ran: nothing else is cheaper.{second}"
     if not isfinite(advised.saved_h.mean):
-        return f"Run {advised.system}: replayed {AS_IT_RAN}, some jobs never end."
+        return f"Run {advised.system}: replayed {AS_IT_RAN}, some jobs never end.{second}"
     return (
         f"Run {advised.system}: it would have saved {with_ends(*advised.saved_h.triple, 'h')} of "
-        f"{significant(advised.of_h)} h, {percent(advised.saved_h.mean / advised.of_h)}."
+        f"{significant(advised.of_h)} h, {percent(advised.saved_h.mean / advised.of_h)}.{second}"
     )
 
 
