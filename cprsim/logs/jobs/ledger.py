@@ -83,8 +83,6 @@ class JobLedger:
     finished: bool
     ended: bool
     wall_h: float
-    useful_h: Estimate
-    parts: dict[str, Estimate]  # of `LEDGER_PARTS`
     n_failures: int
     n_saves: int
     n_steps: float  # the furthest that the job came
@@ -96,6 +94,18 @@ class JobLedger:
     inferred: dict[str, int]
     planned: dict[str, int]  # ends of attempts that are no failures, by their causes
     draws: dict[str, Floats]  # hours of `useful` and of each part, (n_draws,)
+    unknown: tuple[str, ...]  # parts of which the log tells nothing
+
+    @property
+    def useful_h(self) -> Estimate:
+        """Hours that made the state at the end."""
+        return Estimate.of_draws(self.draws["useful"])
+
+    @property
+    def parts(self) -> dict[str, Estimate]:
+        """Hours of each of `LEDGER_PARTS`; NaN if unknown."""
+        told = {name: Estimate.of_draws(self.draws[name]) for name in LEDGER_PARTS}
+        return told | dict.fromkeys(self.unknown, Estimate(nan))
 
     @property
     def ettr(self) -> Estimate:
@@ -133,7 +143,7 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
         name: Estimate.of_draws(np.sum([job.draws[name] for job in jobs], axis=0))
         for name in ("useful", *LEDGER_PARTS)
     }
-    unknown = {name for job in jobs for name, part in job.parts.items() if isnan(part.mean)}
+    unknown = (name for job in jobs for name in job.unknown)
     return totals | dict.fromkeys(unknown, Estimate(nan))  # of one job: of all
 
 
@@ -231,7 +241,7 @@ class _Booking:
         self._first_s: list[tuple[float, float]] = []  # from when to when it did first-time work
         self._again_s = 0.0  # of work that was lost and is not made again yet, on average
         self._planned = Counter[str]()
-        self._charged: list[tuple[LoggedAttempt, ImputedFailure, dict[str, Floats]]] = []
+        self._charged: list[Charged] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
 
     def ledger(self) -> JobLedger:
@@ -260,21 +270,18 @@ class _Booking:
             finished=course.finished,
             ended=course.ended,
             wall_h=course.wall_s / S_PER_H,
-            useful_h=Estimate.of_draws(self._draws["useful"]),
-            parts={name: Estimate.of_draws(self._draws[name]) for name in LEDGER_PARTS}
-            | ({} if shows_warm_ups else {"warm-up": Estimate(nan)})
-            | ({} if tells_saves else {"save": Estimate(nan)}),
             n_failures=sum(attempt.n_failures for attempt in course.attempts),
             n_saves=course.n_saves,
             n_steps=float(self._frontier.mean()) if pace.is_known else nan,
             step_s=pace.step_s,
             save_every=every,
             save_stalls_h=stalls_s(course) / S_PER_H,
-            incidents=tuple(self._charge(*charged) for charged in self._charged),
+            incidents=tuple(self._charged),
             useful_at_h=useful_at_h,
             inferred=self._inferred,
             planned=dict(self._planned),
             draws=self._draws,
+            unknown=("warm-up",) * (not shows_warm_ups) + ("save",) * (not tells_saves),
         )
 
     # ------------------------------------------------------------------ instants
@@ -472,32 +479,25 @@ class _Booking:
             hours[name] = hours.get(name, 0.0) + took_s / S_PER_H
         self._inferred["instants"] += filled.n_inferred
         self._inferred["unseen_failures"] += not attempt.is_shown
-        if attempt.is_start:
+        if (run := attempt.before) is None:
             return
         self._inferred["deaths"] += isnan(attempt.failed_s)
-        self._charged.append((attempt, filled, hours))
-
-    def _charge(
-        self, attempt: LoggedAttempt, filled: ImputedFailure, hours: dict[str, Floats]
-    ) -> Charged:
-        run = attempt.before
-        assert run is not None
         end_step, failed_h = float(self._ends[run].mean()), filled.failed_s / S_PER_H
         since_h = float((failed_h - self._filled[run].resumed_s / S_PER_H).mean())
-        return Charged(
-            self._course.job,
-            float(failed_h.mean()),
-            Estimate.of_draws(np.sum(list(hours.values()), axis=0)),
-            {name: float(part_h.mean()) for name, part_h in hours.items() if part_h.any()},
-            attempt.node,
-            attempt.cause,
-            attempt.n_failures,
-            end_step,
-            end_step - float(self._begins[run].mean()),
-            inf if any(save.committed for save in run.saves) else since_h,
-            failed_h,
-            tuple((name, took_s / S_PER_H) for name, took_s in filled.stages),
-        )
+        self._charged.append(Charged(
+            job=self._course.job,
+            at_h=float(failed_h.mean()),
+            hours=Estimate.of_draws(np.sum(list(hours.values()), axis=0)),
+            parts_h={name: float(of_h.mean()) for name, of_h in hours.items() if of_h.any()},
+            node=attempt.node,
+            cause=attempt.cause,
+            n_failures=attempt.n_failures,
+            step=end_step,
+            n_made=end_step - float(self._begins[run].mean()),
+            since_h=inf if any(save.committed for save in run.saves) else since_h,
+            failed_h=failed_h,
+            stages=tuple((name, took_s / S_PER_H) for name, took_s in filled.stages),
+        ))  # fmt: skip
 
     def _close(self) -> tuple[tuple[float, float], ...]:
         """Book the work in the final state as useful; return the periods of first-time work.
