@@ -11,7 +11,7 @@ import numpy as np
 from cprsim.errors import ParameterError, ScenarioError, counted
 from cprsim.failures.sources import stream
 from cprsim.job.policy import Policy
-from cprsim.job.records import PARTS, Estimate, Floats
+from cprsim.job.records import PARTS, Floats
 from cprsim.logs.jobs.facts import LoggedJob, facts_of
 from cprsim.logs.jobs.ledger import JobLedger
 from cprsim.results.metrics import accuracy_columns
@@ -70,17 +70,6 @@ class Backtest:
         """
         by_name = {replayed.system: replayed.overhead_h for replayed in self.systems}
         return np.minimum(by_name[AS_IT_RAN] - by_name[system], self.facts.observed_h.mean)
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """The recommended system over all jobs together."""
-
-    system: str
-    saved_h: Estimate  # compared with the system that ran
-    of_h: float  # wall hours of all jobs
-    runner_up: str
-    more_h: Estimate  # that it costs
 
 
 def entries_of(recovery: Sequence[str]) -> list[Plain]:
@@ -166,16 +155,10 @@ def bills(jobs: Sequence[Backtest]) -> Bills:
     return {name: summed(of, useful_h) for name, of in by_system.items() if len(of) == len(jobs)}
 
 
-def advice(jobs: Sequence[Backtest]) -> Advice:
-    """The cheapest system over all jobs, and what the next one costs more."""
+def totals_h(jobs: Sequence[Backtest]) -> dict[str, Floats]:
+    """Overhead of all jobs together under each system, (n_draws,); the cheapest first."""
     totals = {
         replayed.system: np.sum([job.systems[place].overhead_h for job in jobs], axis=0)
         for place, replayed in enumerate(jobs[0].systems)
     }
-    best, second, *_ = sorted(totals, key=lambda name: float(totals[name].mean()))
-    saved_h, more_h = (
-        Estimate.of_draws(draws) if np.isfinite(draws).all() else Estimate(inf, inf, inf)
-        for draws in (np.sum([job.saved_h(best) for job in jobs], axis=0),
-                      totals[second] - totals[best])
-    )  # fmt: skip
-    return Advice(best, saved_h, sum(job.facts.wall_h for job in jobs), second, more_h)
+    return dict(sorted(totals.items(), key=lambda total: float(total[1].mean())))

@@ -54,25 +54,6 @@ class Calibration:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HalfPrediction:
-    """The later half predicted from the earlier one."""
-
-    cut_ns: int
-    n_failures: int  # of the earlier half
-    n_after: int
-    mtbf_h: float
-    predicted: Estimate  # ETTR: mean, and a 90 % predictive interval
-    observed: Estimate  # ETTR of the later half; interval of values missing from the logs
-    hours_after: float
-    moved: tuple[str, float, float]  # what makes most of the difference, before and after
-
-    @property
-    def is_inside(self) -> bool:
-        """Whether the observed ETTR lies in the predictive interval."""
-        return self.predicted.low <= self.observed.mean <= self.predicted.high
-
-
 def calibrate(
     jobs: Sequence[JobLedger], *, n_nodes: int, n_bootstrap: int = 0, seed: int = 0
 ) -> Calibration:
@@ -205,8 +186,11 @@ def _origins(
 # --------------------------------------------------------------------------- compared with the log
 
 
-def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPrediction:
+def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> dict[str, Any]:
     """Predict the ETTR of the later half of all wall hours from the earlier half alone.
+
+    Returns `predicted`, with a 90 % predictive interval; `observed`, with that of values missing
+    from the logs; whether the one `is_inside` the other; failures and hours, and what `moved` most.
 
     The MTBF is drawn from a gamma distribution, as of a Poisson process whose number of failures
     is divided by the squared variation of their gaps. Raises ParameterError for too few failures.
@@ -223,17 +207,23 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     gaps_h = gaps.duration_h[gaps.observed]
     n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
     ettr = _futures(calibration, after_h, n_even, seed)
-    low, high = np.quantile(ettr, LEVELS_OF_90_PERCENT)
+    predicted = Estimate(float(ettr.mean()), *np.quantile(ettr, LEVELS_OF_90_PERCENT).tolist())
     n_after, useful_h = 0, 0.0
     for job, at_h in zip(jobs, cut_h, strict=True):
         n_after += sum(bool(failure.at_h.mean() >= at_h) for failure in failures_in(job))
         useful_h += sum(max(0.0, b - max(a, at_h)) for a, b in job.useful_at_h)
     share, open_ = useful_h / after_h, total_hours(jobs)["useful"].half_width / after_h
-    return HalfPrediction(
-        cut_ns, n, n_after, calibration.gaps.best.mean.mean,
-        Estimate(float(ettr.mean()), float(low), float(high)),
-        Estimate(share, share - open_, share + open_), after_h, _moved(jobs, cut_h, (n, n_after)),
-    )  # fmt: skip
+    return {
+        "predicted": predicted,
+        "observed": Estimate(share, share - open_, share + open_),
+        "cut_unix_ns": cut_ns,
+        "n_failures_before": n,
+        "n_failures_after": n_after,
+        "mtbf_h": calibration.gaps.best.mean.mean,
+        "hours_after": after_h,
+        "is_inside": predicted.low <= share <= predicted.high,
+        "moved": _moved(jobs, cut_h, (n, n_after)),
+    }
 
 
 def _moved(
