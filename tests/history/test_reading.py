@@ -59,7 +59,7 @@ SAVE = "{'checkpoint_id': '/c/7', 'event': 'start', 'time': %s, 'func_name': 'sa
     [
         f"{AT} {START[:60]}",
         f"{AT} {START % 'null'}",
-        AT + " " + START % '{"duration_ms": Infinity}',
+        AT + " " + START % '{"agent_restarts": Infinity}',
         "2026-02-30T20:11:59 Sending process 7 closing signal",
         SAVE.replace("'time': %s, ", ""),
         SAVE.replace("'start'", "start") % 1,

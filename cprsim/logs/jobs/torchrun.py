@@ -22,7 +22,6 @@ CHECKPOINT = re.compile(r"\{'checkpoint_id': .*'func_name': '(save|async_save|lo
 CLOSING = re.compile(r"Sending process \d+ closing signal|failed \(exitcode: (-?\d+)\)")
 ABORTED = "-6"  # by NCCL's watchdog, long after the work stopped; any other exit is seen at once
 CHECKPOINT_STEP = re.compile(r"(\d+)/?$")
-NS_PER_MS = 1e6
 MOST_CHARACTERS_OF_LINE = 1 << 20  # characters; a longer line counts as several
 HINTS = ("torchelastic.worker.status", "'func_name': '")
 NO_EVENT = (  # what comes of text that is none; the last three of `ast.literal_eval`
@@ -43,7 +42,7 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
     TraceError where an event of torchrun stands in a line without a time stamp.
     """
     attempt, before, ended = -1, 0, False  # `before`: attempts of the launches that have ended
-    died: dict[str, Any] = {}  # the attempt's end: a failure where its exit code says so
+    died_ns = 0  # when the launcher saw that the attempt ended
     for number, line in _lines(path):
         stamped = LINE_STAMP.match(line)
         stamp, message = stamped.groups() if stamped else ("", line)
@@ -64,25 +63,21 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
         except NO_EVENT:
             damaged.append(f"{path.name}:{number}")
             continue
-        if closing:
-            now = {"event": "failure.detected", "attempt": max(attempt, 0)}
-            died = died or {"time_unix_nano": at_ns, **now}
-            died["event"] = "failure" if closing[1] not in (None, ABORTED) else died["event"]
-        for status, source, restarts, took_ns in agents:
+        now = {"time_unix_nano": at_ns, "attempt": max(attempt, 0)}
+        if closing and not died_ns:
+            died_ns = at_ns
+            yield {**now, "event": "failure.detected"}
+        if closing and closing[1] not in (None, ABORTED):
+            yield {**now, "event": "failure", "time_unix_nano": died_ns}
+        for status, source, restarts in agents:
             if status == "START" and (ended or before + restarts < attempt):
                 before = attempt + 1  # another launch, which counts from 0 again
             if status == "START" and before + restarts > attempt:
-                yield from [died] * bool(died)
-                attempt, died, ended = before + restarts, {}, False
-                yield {"time_unix_nano": at_ns, "event": "job.start", "attempt": attempt}
-            elif status == "RENDEZVOUS" and died:
-                now = {"event": "reschedule.start", "attempt": max(attempt, 0)}
-                yield {"time_unix_nano": at_ns - took_ns, **now}
+                attempt, died_ns, ended = before + restarts, 0, False
+                yield {**now, "event": "job.start", "attempt": attempt}
             elif status in ("SUCCEEDED", "FAILED") and source == "AGENT":
-                outcome = "finished" if status == "SUCCEEDED" else "failed"
-                ended, now = True, {"event": "job.end", "attempt": max(attempt, 0)}
-                yield {"time_unix_nano": at_ns, **now, "outcome": outcome}
-    yield from [died] * bool(died)
+                outcome, ended = "finished" if status == "SUCCEEDED" else "failed", True
+                yield {**now, "event": "job.end", "outcome": outcome}
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -96,12 +91,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             number += line.endswith("\n")
 
 
-def _of_agent(line: str, begins: int) -> tuple[str, int, int]:
-    """An event of the launcher: its source, restarts until then, and nanoseconds that it took."""
+def _of_agent(line: str, begins: int) -> tuple[str, int]:
+    """An event of the launcher: its source, and restarts until then."""
     event, _ = json.JSONDecoder().raw_decode(line, begins)
-    about = event["metadata"]
-    took_ns = round(float(about.get("duration_ms") or 0) * NS_PER_MS)
-    return str(event["source"]), int(about.get("agent_restarts") or 0), took_ns
+    return str(event["source"]), int(event["metadata"].get("agent_restarts") or 0)
 
 
 def _of_checkpoint(text: str, function: str) -> Iterator[dict[str, Any]]:
