@@ -248,7 +248,8 @@ CASES: list[Case] = [
               "is no node, nor a list such as n1,n2")
       for known, text in (
           (("3", "4"), "4+3"), (("4", "8"), "4..8"), (("4", "8"), "4-8"), (("4", "8"), "4 to 8"),
-          (("n1", "n2"), "n1 N2.site"), (("n1", "n2"), "n1 +3 more"),
+          (("n1", "n2"), "n1 N2.site"), (("n1", "n2"), "n1 +3 more"), (("n1", "n2"), "n1#n2"),
+          (("n1", "n2"), "n1_N2"), (("4", "8"), "4*8"),
       )),
     refused("a broken list of nodes", spans().replace("srv01", "srv[01-02"), "is no list of nodes"),
     of("rows without a node",
@@ -340,7 +341,7 @@ CASES: list[Case] = [
             "leave such ends empty"),
     *(of(f"two sources: {name}", twice(name), f"{OF_3[:-1]}0") for name in (
         "srv{1}", "node/{0}", "http://{0}:9100/metrics", "{0}-bmc", "srv-{1:02d}", "{0}.",
-        "{0}.mgmt.example",
+        "{0}.mgmt.example", "srv_{1}", "root@{0}", "'{0}'",
     )),
     of("nodes whose names are within others'", twice("login{1}"),
        f"fit log.csv --nodes 6 {APRIL}", values={"values.n_nodes": 6, "values.n_failures": 24}),
@@ -348,7 +349,8 @@ CASES: list[Case] = [
         ("srv01", "2025-04-03"), (f'"{text}"', "2025-04-05")]), "nor a list such as n1,n2")
       for text in ("srv01-03", "srv01..03", "srv01/02/03", "srv01~03", "srv01,02", "host=srv01")),
     *(of(f"no node: {name}", spans() + f"{name},2025-04-03T00:00,2025-04-29T00:00\n")
-      for name in ("(unknown)", "???", "<nil>", "unbekannt", "unknown host", "Total")),
+      for name in ("(unknown)", "???", "<nil>", "unbekannt", "unknown host", "Total", "localhost",
+                    "0")),
     of("begins known to an hour", hours(CELLS), OF_60, values={"values.mtbf_h.mean": 2.5}),
     of("begins known to an hour, of which some are together", hours(CELLS[:60] + AT_ONCE), OF_60,
        values={"values.n_instants": 63}, says=("up to 12 at once",)),
