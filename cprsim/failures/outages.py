@@ -119,12 +119,20 @@ class Outages:
     n_read: int = 0  # rows of the log, which outages and notes account for
     window_given: tuple[bool, bool] = (False, False)  # begin and end said, not taken from the log
     lives: Lives | None = None  # of nodes that join and leave
+    unseen_h: float = 0.0  # node-hours in which nobody looked
     # n_nodes, begins, ends, ages: given, read or inferred, and how
     facts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def n_outages(self) -> int:
         return len(self.node)
+
+    @property
+    def node_hours(self) -> float:
+        """Hours that all nodes were watched together [h], down ones included."""
+        if self.lives is None:
+            return self.n_nodes * self.window_h - self.unseen_h
+        return float((self.lives[2] - self.lives[1]).sum()) - self.unseen_h
 
     @property
     def cause(self) -> tuple[str, ...]:
@@ -194,6 +202,7 @@ class Outages:
             chosen,
             node=np.zeros_like(chosen.node),
             n_nodes=1,
+            unseen_h=self.unseen_h / self.n_nodes,
             node_names=(name,),
             lives=self.lives and (self.lives[0][row], self.lives[1][row], self.lives[2][row]),
             notes=(*self.notes, *notes_of({("no_failure", "outage(s) of other nodes"): n_others})),

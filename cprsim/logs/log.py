@@ -39,6 +39,7 @@ from cprsim.logs.times import DAY_H, Times, date_h, read_times, written
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
+WORTH_SAYING, MOST_UNSEEN = 0.01, 0.1  # shares of the time
 MOSTLY = 0.5
 MUCH, FEW, AGAIN_H = 0.1, 2, 1.0  # failures of one node that follow each other
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
@@ -63,6 +64,8 @@ class Log:
     notes: tuple[Note, ...] = ()
     n_read: int | None = None  # rows of the file, lists of nodes once for each; None: those of it
     step_h: float = 0.0  # between looks at the nodes
+    # (n, 2) from when to when nobody looked at a node [h]
+    holes_h: Floats = field(default_factory=lambda: np.zeros((0, 2)))
     evidence: Mapping[str, str] = field(default_factory=dict)  # for n_nodes, begins and ends
     resolution_h: float = 0.0  # what begins are only known to, if that is a day or more
     states_unsaid: bool = False  # each row is a span of a node, of which nothing says its state
@@ -110,6 +113,7 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
         if outages.window_h < window_h:
             facts["ends"] = "read", "the last of the nodes leaves"
         _require_failures(path, outages)
+    outages = _without_holes(path, outages, log.holes_h - from_h)
     outages = _merged(path, outages, log, spec)
     if spec.cause is not None or spec.not_cause is not None:
         outages = outages.choosing(spec.cause or "", spec.not_cause)
@@ -157,6 +161,24 @@ def _stays(
     return dates if dates[["entry", "exit"]].notna().any(axis=None) else None
 
 
+def _without_holes(path: PathLike[str], outages: Outages, holes_h: Floats) -> Outages:
+    """With the hours in which nobody looked; raises TraceError for more than a tenth."""
+    unseen_h = float(np.diff(np.clip(holes_h, 0.0, outages.window_h)).sum())
+    if (share := unseen_h / outages.node_hours) > MOST_UNSEEN:
+        message = (
+            f"the samples have {len(holes_h)} holes, {share:.0%} of the time: nothing is known of "
+            "the nodes there; --period FROM..TO names a time in which there are none"
+        )
+        raise trace_error(path, None, message, "period")
+    if share <= WORTH_SAYING:
+        return outages
+    words = (
+        f"{len(holes_h)} hole(s) in the samples, {share:.1%} of the time: the rate leaves them "
+        "out, gaps and up-times do not"
+    )
+    return replace(outages, unseen_h=unseen_h, notes=(*outages.notes, Note("dropped", None, words)))
+
+
 def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, float]:
     """The outages of the period, and its begin [h of the file's clock]."""
     rows = log.rows
@@ -166,8 +188,8 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     complaint = "the outage of {value} ends before it begins"
     no_row_where(rows["end"] < rows["start"], rows["node"], path, "end", complaint)
     (from_h, to_h), facts = _window(path, log, spec)
-    if log.states_unsaid:
-        _require_outages(path, rows, to_h - from_h)
+    if log.states_unsaid or (log.step_h and not spec.down):
+        _require_outages(path, rows, to_h - from_h, log)
     if log.times.since_1970:
         _require_past(path, rows, to_h if spec.ends[1] is not None else -np.inf)
     in_time = np.ones(len(rows), dtype=bool)
@@ -241,8 +263,9 @@ def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
             no_row_where(late, rows["node"], path, name, complaint)
 
 
-def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float) -> None:
+def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float, log: Log) -> None:
     """Raise TraceError where the rows of nodes fill most of their time: these are no outages."""
+    rows = rows.assign(end=rows["end"].fillna(log.watched[1]) if log.step_h else rows["end"])
     n_several = int((rows["node"].value_counts() > 1).sum())
     if (rows["end"] - rows["start"]).sum() <= MOSTLY * window_h * n_several:
         return
@@ -259,6 +282,9 @@ def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float) -
             "reads it; else keep the rows of outages. If all are outages, --period says how long "
             "nodes were watched"
         )
+        if log.step_h:
+            message = f"nodes are down for {filled_h:,.4g} h each, most of the time: --down WORDS "
+            message += "names the words or values that say so, if the others say it"
         raise trace_error(path, None, message, "end")
 
 

@@ -38,7 +38,6 @@ from cprsim.logs.states import (
     END,
     NEITHER,
     NO_STATE,
-    notes_of_holes,
     outages_of_states,
     watch,
 )
@@ -134,9 +133,7 @@ class _Table:
                 names = rows["node"].astype(object).replace(same)
                 rows = rows.assign(node=pd.Categorical(names))
             looks = watch(rows, known_to_h)
-            if "step_h" in looks:
-                notes += notes_of_holes(rows, looks["step_h"], path, spec)
-            rows = outages_of_states(rows, self.counted)
+            rows = outages_of_states(rows, self.counted, are_looks="step_h" in looks)
         if self.dates and len((dates := pd.concat(self.dates).drop_duplicates()).columns) > 1:
             twice = "{value} has other dates in another row"
             looks["dates"] = dates_of(dates, path, times, spec, twice)

@@ -18,7 +18,7 @@ from cprsim.errors import ParameterError, one_line
 from cprsim.job.records import NO_NUMBER
 from cprsim.logs.fit.causes import RESTART_H, SAVE_H
 from cprsim.logs.fit.fragments import Fragment, job_fragment, unit_of
-from cprsim.logs.fit.observation import WORST_FRACTION, node_hours
+from cprsim.logs.fit.observation import WORST_FRACTION
 from cprsim.logs.fit.report import Fitted, frames_of, sentences
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
@@ -65,7 +65,7 @@ def answer_of_fit(
         "job_share": fitted.job_share,
         "n_failures": fitted.n_failures,
         "n_instants": len(fitted.groups),
-        "node_hours": node_hours(fitted.outages),
+        "node_hours": fitted.outages.node_hours,
         "window_h": fitted.outages.window_h,
         "cause": fitted.cause,
         "share_of_zero_gaps": fitted.share_of_zero_gaps,

@@ -70,13 +70,6 @@ def instant(outages: Outages, at_h: float) -> str:
     return (begins + timedelta(hours=at_h)).replace(microsecond=0).isoformat()
 
 
-def node_hours(outages: Outages) -> float:
-    """Hours that all nodes were there together [h], down ones included."""
-    if outages.lives is None:
-        return outages.n_nodes * outages.window_h
-    return float((outages.lives[2] - outages.lives[1]).sum())
-
-
 # ------------------------------------------------- failures that come together, nodes that differ
 
 WORST_FRACTION = 0.1  # of the nodes, whose share of the failures measures concentration
@@ -99,7 +92,7 @@ def share_of_job(groups: Ints, n_job: int, n_nodes: int) -> float:
 def job_rate_per_h(outages: Outages, n_job: int) -> float:
     """Rate of events of the chosen cause that strike a job [1/h]; simultaneous failures are one."""
     groups = failure_groups(outages)
-    watched_h = node_hours(outages) / outages.n_nodes
+    watched_h = outages.node_hours / outages.n_nodes
     return len(groups) * share_of_job(groups, n_job, outages.n_nodes) / watched_h
 
 
