@@ -164,7 +164,7 @@ def _stays(
 def _without_holes(path: PathLike[str], outages: Outages, holes_h: Floats) -> Outages:
     """With the hours in which nobody looked; raises TraceError for more than a tenth."""
     unseen_h = float(np.diff(np.clip(holes_h, 0.0, outages.window_h)).sum())
-    if (share := unseen_h / outages.node_hours) > MOST_UNSEEN:
+    if (share := unseen_h / max(outages.node_hours, unseen_h, 1.0)) > MOST_UNSEEN:
         message = (
             f"the samples have {len(holes_h)} holes, {share:.0%} of the time: nothing is known of "
             "the nodes there; --period FROM..TO names a time in which there are none"

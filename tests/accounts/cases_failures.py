@@ -186,9 +186,27 @@ def xids(*minutes: int) -> str:
     )  # fmt: skip
 
 
+ALERTS = changes("event", "link lost", "link back")
+IPMI = table("date,time,host,direction", sorted(
+    (when.date(), when.time(), node, word) for at, node in OUTAGES
+    for when, word in ((at, "Asserted"), (at + LASTS, "Deasserted"))
+))  # fmt: skip
+JSON = [dict(zip(("node", "start", "end"), line.split(","), strict=True))
+        for line in spans().splitlines()[1:]]  # fmt: skip
 STATE = f"{OF_3} --column state=state"
 HARD = changes("state", "HARD_DOWN", "ok")
 CASES: list[Case] = [
+    # --------------------------------------------------------------------------------------- files
+    *(of(f"a header below {above!r}", above + spans()) for above in (
+        "Outages\n", '"Outages, April",,\n,,\n', "sep=,\n", "# a, b, c\n", "#", "# ",
+    )),
+    of("the header again", spans() + spans()),
+    *(refused(f"JSON around the rows: {key}", json.dumps(answer), key, "jq -c '" + key)
+      for key, answer in ((".data", {"data": JSON}), (".hits.hits", {"hits": {"hits": JSON}}))),
+    refused("JSON of lists", json.dumps([list(row.values()) for row in JSON]), "rows as lists"),
+    refused("blanks between columns", spans().replace(",", " "), "separate columns by commas"),
+    of("a date and a time of the day", IPMI, f"{OF_3} --column node=host --column start=date+time "
+       "--down Asserted --column state=direction"),
     # ------------------------------------------------------------------------------------- columns
     of("ordinary columns beside an outage",
        spans("node,start,end,cause,rack,closed", "disk fan ecc nic psu", "r1 r2 r3", "closed"),
@@ -198,7 +216,7 @@ CASES: list[Case] = [
             "--ignore severity leaves out"),
     of("two known words", changes("what", "PROBLEM", "RECOVERY")),
     refused("two unknown words", changes("ereignis", "weg", "da"),
-            "'ereignis' (weg 12, da 12", "--column state=ereignis", "--ignore"),
+            "weg 12, da 12: --column state=ereignis --down WORDS"),
     of("two unknown words, one of which is said to be bad", changes("ereignis", "weg", "da"),
        f"{OF_3} --down weg", says=("by 'ereignis' (down: weg; up: da)",)),
     of("stays in every state", stays("DOWN", "UP")),
@@ -314,8 +332,10 @@ CASES: list[Case] = [
     refused("outages that fill much of the log", FLAPS, "--period says", command="fit log.csv"),
     refused("texts that take turns", changes("cause", "link lost", "link back"),
             "'cause' (words that take turns"),
-    refused("times of the day", spans("node,start,x,till", "10:15 9:20"), "'till' (instants",
-            command=f"{OF_3} --ignore x"),
+    refused("times of the day", spans("node,start,x,till", "10:15 9:20"),
+            "'till' (times of the day: --column start=start+till", command=f"{OF_3} --ignore x"),
+    *(refused(f"words that take turns, by {way}", ALERTS, "take turns", "--column state=event",
+              command=f"{OF_3} --column {way}") for way in ("cause=event", "node=event+node")),
     refused("jobs with their ids", table("job_id,node,start,end", (
         (k, "srv01", f"2025-04-{k:02d}T01:00", f"2025-04-{k:02d}T03:00") for k in range(10, 19)
     )), "each row is a job", "--ignore job_id"),
