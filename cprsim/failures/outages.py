@@ -16,6 +16,8 @@ from cprsim.job.records import Bools, Floats, Ints
 ROUNDING_H = 1e-8  # 36 us: what a start and a length since 1970, added up, may be off
 
 RARE = 1e-3  # a probability
+MUCH, FEW = 0.1, 2  # of the rows or failures: without more the answer is another
+AGAIN_H = 1.0  # failures of one node within this may be repeats
 
 Kind = Literal["dropped", "merged", "assumed", "inferred", "read_as", "no_failure"]
 Counted = Counter[tuple[Kind, str]]
@@ -343,7 +345,8 @@ def spread(outages: Outages, over_h: float, most: float = inf) -> Outages:
     In equal parts, and no further than until their node leaves; lengths stay, and so do more than
     `most` at one instant.
     """
-    _, group, n = np.unique(outages.start_h, return_inverse=True, return_counts=True)
+    start_h = np.round(outages.start_h, 3)
+    _, group, n = np.unique(start_h, return_inverse=True, return_counts=True)
     place = np.arange(len(group)) - (np.cumsum(n) - n)[group]  # they are sorted by start
     later_h = np.where(n[group] > most, 0.0, over_h * place / n[group])
     leaves_h = outages.window_h if outages.lives is None else outages.lives[2][outages.node]
@@ -357,7 +360,7 @@ def spread(outages: Outages, over_h: float, most: float = inf) -> Outages:
     if most < inf and not n_moved:
         return outages
     how = f", {n_moved} outage(s) spread over that" if n_moved else ""
-    note = Note("assumed", None, f"begins are known to {over_h:g} h alone{how}")
+    note = Note("dropped", None, f"begins are known to {over_h:g} h alone{how}")
     return replace(moved, end_h=np.maximum(end_h, moved.start_h), notes=(*outages.notes, note))
 
 

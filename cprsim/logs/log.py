@@ -15,6 +15,9 @@ import pandas as pd
 from cprsim.errors import ParameterError
 from cprsim.failures.limits import MOST_NODES
 from cprsim.failures.outages import (
+    AGAIN_H,
+    FEW,
+    MUCH,
     Counted,
     Note,
     Outages,
@@ -40,8 +43,8 @@ LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
 WORTH_SAYING, MOST_UNSEEN = 0.01, 0.1  # shares of the time
+APART_H = 1e-5  # of failures on one date, of which `spread` spreads all
 MOSTLY = 0.5
-MUCH, FEW, AGAIN_H = 0.1, 2, 1.0  # failures of one node that follow each other
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
 
@@ -203,6 +206,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         known_h = rows["end"].where(rows["end"] > rows["start"])
         alike = known_h.groupby([rows[name] for name in ("node", "start", "cause")], observed=True)
         rows = rows.assign(end=rows["end"].fillna(alike.transform("max")))
+    rows = _apart(path, rows, spec) if log.resolution_h else rows
     node, names = numbered(rows.pop("node"), log.nodes)
     if not in_time.all():
         rows, node = rows[in_time], node[in_time]
@@ -240,6 +244,27 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     )  # fmt: skip
     _require_failures(path, outages)
     return outages, from_h
+
+
+def _apart(path: PathLike[str], rows: pd.DataFrame, spec: LogSpec) -> pd.DataFrame:
+    """Rows whose begins are dates or months: failures of a node on one come after each other.
+
+    Raises TraceError where many may be repeats of one, unless ``--coalesce`` decides.
+    """
+    alike = rows.duplicated(["node", "start", "end"]) & ~(rows["end"] > rows["start"])
+    within_h, n_alike = spec.hours("coalesce"), int(alike.sum())
+    if within_h is None and n_alike > FEW:
+        message = (
+            f"{n_alike} of {len(rows)} rows repeat a node and its date: are they repeats of one "
+            "failure? --coalesce '1 min' makes one of them, --coalesce '0 s' keeps them"
+        )
+        raise trace_error(path, None, message, "coalesce")
+    if within_h != 0:
+        return rows
+    rows = rows.sort_values(["node", "start", "end"], kind="stable")
+    start_h = rows["start"] + APART_H * rows.groupby(["node", "start"], observed=True).cumcount()
+    end_h = rows["end"].mask(rows["end"] < start_h, start_h)
+    return rows.assign(start=start_h, end=end_h)
 
 
 # columns of `Log.rows` that a reader may add, and what `outages_of` calls them

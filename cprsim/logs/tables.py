@@ -97,7 +97,9 @@ class _Table:
         times = self._instants(start)
         no_row_where(np.isnan(times.hours), node, path, "start", "the outage has no start")
         if times.dated:
-            self.known_to_h = min(self.known_to_h, resolution_h(start, spec.date_format))
+            self.known_to_h = min(
+                self.known_to_h, resolution_h(start, spec.date_format, times.hours)
+            )
         self.times = self.times or times._replace(hours=times.hours[:0])
         rows = pd.DataFrame({
             "node": pd.Categorical(node),

@@ -17,6 +17,7 @@ OUTAGES = sorted(
 LASTS = timedelta(hours=3)
 APRIL = "--period 2025-04-01..2025-05-01 --bootstrap 0"
 OF_3 = f"fit log.csv --nodes 3 {APRIL}"
+ZERO = "--bootstrap 0"
 RIGHT = {"values.mtbf_h.mean": 60.0, "values.n_failures": 12}
 
 
@@ -159,6 +160,8 @@ FLAPS = table("node,start,end", [
 CELLS = Random(7).sample([(hour, node) for hour in range(720) for node in range(60)], 288)
 AT_ONCE = [(hour, node) for hour in (100, 300, 500) for node in range(12)]
 OF_60 = f"fit log.csv --nodes 60 {APRIL}"
+MONTHS = [(f"n{k % 12}", f"{2023 + k // 30}-{1 + k % 5 + k // 12 % 2 * 6:02d}") for k in range(55)]
+MONTHS += MONTHS[:5]
 DAYS = [(f"n{k % 7}", BEGINS + timedelta(hours=11 * k, minutes=7)) for k in range(60)]
 
 
@@ -371,6 +374,21 @@ CASES: list[Case] = [
     *(of(f"no node: {name}", spans() + f"{name},2025-04-03T00:00,2025-04-29T00:00\n")
       for name in ("(unknown)", "???", "<nil>", "unbekannt", "unknown host", "Total", "localhost",
                     "0")),
+    refused("dates of which a node has several", table("node,start", MONTHS),
+            "5 of 60 rows repeat a node and its date", "--coalesce '0 s' keeps them"),
+    of("months of which a node has several, said", table("node,start", MONTHS),
+       f"fit log.csv --nodes 12 --period 2023-01-01..2025-01-01 --coalesce 0s {ZERO}",
+       values={"values.n_failures": 60, "values.n_instants": 60},
+       says=("Begins are known to 672 h alone",)),
+    *(refused(f"an instant of another time: {odd}", table("node,start", (
+        (node, odd if k == 5 else f"{at.timestamp():.0f}") for k, (at, node) in enumerate(OUTAGES)
+    )), f":7: start: '{odd}' is no instant", command=f"{OF_3}{unit}")
+      for odd in ("3600", "4102444800") for unit in ("", " --time-unit s")),
+    of("outages that come back", table("node,start,end", [
+        (node, at.isoformat(), (at + timedelta(hours=1)).isoformat())
+        for one, node in OUTAGES for at in (one, one + timedelta(minutes=70))
+    ]), values={"values.n_failures": 24},
+       says=("12 failures are within an hour of another of the same node (--coalesce '1 h'",)),
     of("begins known to an hour", hours(CELLS), OF_60, values={"values.mtbf_h.mean": 2.5}),
     of("begins known to an hour, of which some are together", hours(CELLS[:60] + AT_ONCE), OF_60,
        values={"values.n_instants": 63}, says=("up to 12 at once",)),
@@ -388,6 +406,7 @@ CASES: list[Case] = [
               command="fit log.csv --time-unit h")
       for a, b, says in (("1.050", "2.020", "one between thousands?"),
                          ("5", "1.77E+09", "is rounded"),
+                         ("5", "1.772436e+09", "is rounded"),
                          ("93,27", "150,5", "decimal point"), ("93", "1'020", "decimal point"))),
     of("numbers between commas", "node,start\na,5.125\nb,7.125\na,12.125\nb,13.375\n",
        "fit log.csv --time-unit h --period 0..20 --bootstrap 0",

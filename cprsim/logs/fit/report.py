@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.outages import Outages, n_rows
+from cprsim.failures.outages import AGAIN_H, FEW, MUCH, Outages, n_rows
 from cprsim.job.records import ROUNDED_Z_95, WEEK_H, Estimate, Ints
 from cprsim.logs.fit.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, FittedQuantity, Ranking, rank
@@ -30,7 +30,6 @@ from cprsim.logs.fit.observation import (
 )
 from cprsim.logs.fit.trend import Trend, silences, trend
 
-MUCH = 0.1  # of the rows or failures: without them the answer is another
 MOST_REASONS = 4
 NOTE_KINDS = {"outages": "", "merged": "merged", "no failures": "no_failure", "left out": "dropped"}
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
@@ -177,8 +176,11 @@ class Fitted:
     def contradictions(self) -> list[str]:
         """What in the log contradicts one distribution."""
         none_fit = [of.name for of in self.subjects if of.ranking and of.ranking.none_fits]
-        groups = self.larger_groups
+        groups, log = self.larger_groups, self.outages.where(self.outages.placed)
+        n_again = log.n_outages - log.merged(AGAIN_H).n_outages
         contradictions = {
+            f"{n_again} failures are within an hour of another of the same node (--coalesce '1 h' "
+            "makes one of them)": n_again > max(MUCH * log.n_outages, FEW),
             "the rate changes over the log": self.trend.differs,
             f"no family fits the {' and the '.join(none_fit)}": none_fit,
             f"nodes fail together ({len(groups)} times, up to {max(groups, default=0)} at once)":
