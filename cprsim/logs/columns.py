@@ -231,8 +231,14 @@ def _turns(table: pd.DataFrame, rows: pd.DataFrame, spec: LogSpec) -> list[str]:
 
 def _take_turns(column: pd.Series[str], rows: pd.DataFrame) -> bool:
     """Whether two texts, but for numbers and names, take turns in the rows of nearly each node."""
-    words = column.fillna("").astype(str).str.replace(r"\S*\d\S*", "", regex=True).to_numpy()
-    of = rows[["node", "start"]].assign(words=words).sort_values(["node", "start"], kind="stable")
+    words = column.fillna("").astype(str)
+    if words.nunique() > 2:
+        words = words.str.replace(r"\S*\d\S*", "", regex=True)
+    of = (
+        rows[["node", "start"]]
+        .assign(words=words.to_numpy())
+        .sort_values(["node", "start"], kind="stable")
+    )
     one, two = (of[["node", "words"]].shift(n) for n in (1, 2))
     changes = (of["words"] != one["words"])[of["node"] == one["node"]]
     returns = (of["words"] == two["words"])[of["node"] == two["node"]]

@@ -56,10 +56,6 @@ class Fragment:
 
 def _block(section: Mapping[str, Any], remarks: Mapping[str, str], indent: str) -> Iterator[str]:
     for key, value in section.items():
-        if key == "failures":  # of a scope
-            yield f"{indent}{key}:"
-            yield from _block(value, {}, indent + "  ")
-            continue
         line, remark = f"{indent}{key}: {_flow(value)}", remarks.get(key, "")
         if remark and len(line) + len(remark) > WIDEST_WITH_REMARK:
             yield f"{indent}# {remark}"
