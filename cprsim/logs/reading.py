@@ -21,6 +21,7 @@ from cprsim.logs.files import HEAD_BYTES, numbered_lines, opened, trace_error
 MOST_ABOVE = 50  # lines above a header
 FIRST_ROW = 2  # line of a CSV's first row, below the header
 ROWS_AT_ONCE = 100_000
+MOST_ROWS = 20_000_000  # of a table: about 1.5 GB of memory
 POINTS_ARE_OPEN = "points may group"  # of a table between other signs than commas
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -48,6 +49,11 @@ def csv_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
         for _ in range(above):
             file.readline()
         for piece in _parsed(file, path, separator):
+            if piece.index.max() >= MOST_ROWS:  # false where it is empty
+                message = (
+                    f"has more than {MOST_ROWS:,} rows: split it, or keep the rows of failures"
+                )
+                raise trace_error(path, None, message)
             piece.index += above
             not_blank = _not_blank(piece.rename(columns=lambda name: str(name).strip(" #")))
             rows = rows if not_blank.empty else not_blank

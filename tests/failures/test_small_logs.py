@@ -454,3 +454,11 @@ def test_the_advice_for_an_archive_of_nagios_makes_a_table(tmp_path: Path) -> No
     table = subprocess.check_output(command[0].replace("FILE", "log"), shell=True, cwd=tmp_path)
     log = read(written(tmp_path, table))
     assert (log.start_h.tolist(), log.end_h.tolist()) == ([0], [1])
+
+
+def test_a_table_of_more_rows_than_memory_takes_is_refused_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cprsim.logs.reading.MOST_ROWS", 2)
+    with pytest.raises(TraceError, match="more than 2 rows: split it"):
+        read(written(tmp_path, f"{TIDY}a,1,2\na,3,4\na,5,6\n"), **HOURS)
