@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from cprsim.logs.fit.cost_fit import CostFit
 
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
+OF_FIT = (  # values of the answer
+    "mtbf_h", "n_job_nodes", "job_share", "n_failures", "cause", "share_of_zero_gaps",
+    "weekly_dispersion", "share_of_worst", "worst_nodes", "contradictions",
+)  # fmt: skip
+OF_LOG = ("n_nodes", "node_hours", "window_h", "balance")
 NEXT = "The page has the fragment for a scenario; --save FILE writes it."
 Frames = dict[str, pd.DataFrame]
 
@@ -51,24 +56,12 @@ def answer_of_fit(fitted: Fitted, fragment: Fragment | str, files: Sequence[Path
         of_job = job_fragment(fitted)
     sections = {} if written is None else written.sections
     values = {
-        "mtbf_h": fitted.mtbf_h,
-        "n_job_nodes": fitted.n_job_nodes,
-        "n_nodes": fitted.outages.n_nodes,
-        "job_share": fitted.job_share,
-        "n_failures": fitted.n_failures,
+        **{name: getattr(fitted, name) for name in OF_FIT},
+        **{name: getattr(fitted.outages, name) for name in OF_LOG},
         "n_instants": len(fitted.groups),
-        "node_hours": fitted.outages.node_hours,
-        "window_h": fitted.outages.window_h,
-        "cause": fitted.cause,
-        "share_of_zero_gaps": fitted.share_of_zero_gaps,
         "group_sizes": fitted.larger_groups.tolist(),
-        "weekly_dispersion": fitted.weekly_dispersion,
         "worst_fraction": WORST_FRACTION,
-        "share_of_worst": fitted.share_of_worst,
-        "worst_nodes": fitted.worst_nodes,
         "trend": {**asdict(fitted.trend), "differs": fitted.trend.differs},
-        "contradictions": fitted.contradictions,
-        "balance": fitted.outages.balance,
         "warnings": list(fitted.warnings),
         "fragment": None if written is None else str(written),
         "failures": sections.get("failures", {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import exp, inf, isfinite, nan, sqrt
@@ -19,7 +19,6 @@ from cprsim.logs.fit.lifetimes import Age, Lifetimes, gaps, repair_times, uptime
 from cprsim.logs.fit.likelihood import Fit, NotConvergedError
 from cprsim.logs.fit.observation import (
     WORST_FRACTION,
-    Observation,
     concentration,
     dispersion,
     failure_groups,
@@ -47,7 +46,7 @@ class Fitted:
     """Fits to a log, and results for a job on some of its nodes."""
 
     outages: Outages
-    observation: Observation
+    observation: Mapping[str, Mapping[str, int | str]]  # value, source and how
     origin: str  # the log's name
     cause: str | None  # the only one that is asked about
     n_job_nodes: int
@@ -197,7 +196,7 @@ class Fitted:
         if self.contradictions:
             verdict = f"What does not fit one distribution: {'; '.join(self.contradictions)}."
         facts = self.observation
-        guessed = [text for name, text in FACTS.items() if facts[name].source == "inferred"]
+        guessed = [text for name, text in FACTS.items() if facts[name]["source"] == "inferred"]
         if guessed:
             listed = " and ".join(filter(None, (", ".join(guessed[:-1]), guessed[-1])))
             verdict += f" The log does not say {listed}: that is inferred from its failures alone."
@@ -251,9 +250,7 @@ class Fitted:
         for form in self.correlated.forms if self.correlated else ():
             mean = Estimate(form.distribution.mean_h)
             _add(tables, "nodes", form, mean, self.outages.window_h)
-        tables["observation"] = [
-            {"fact": name, **fact._asdict()} for name, fact in self.observation.items()
-        ]
+        tables["observation"] = [{"fact": name, **of} for name, of in self.observation.items()]
         return tables
 
 
