@@ -384,6 +384,8 @@ CASES: list[Case] = [
         (node, odd if k == 5 else f"{at.timestamp():.0f}") for k, (at, node) in enumerate(OUTAGES)
     )), f":7: start: '{odd}' is no instant", command=f"{OF_3}{unit}")
       for odd in ("3600", "4102444800") for unit in ("", " --time-unit s")),
+    of("up that is called down", changes("was", "ALARM", "OK"), f"{OF_3} --down OK",
+       values={"values.n_failures": 12}, says=("nodes are down for 87% of the time (is it up",)),
     of("outages that come back", table("node,start,end", [
         (node, at.isoformat(), (at + timedelta(hours=1)).isoformat())
         for one, node in OUTAGES for at in (one, one + timedelta(minutes=70))

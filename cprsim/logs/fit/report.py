@@ -32,6 +32,7 @@ from cprsim.logs.fit.trend import Trend, silences, trend
 MOST_REASONS = 4
 NOTE_KINDS = {"outages": "", "merged": "merged", "no failures": "no_failure", "left out": "dropped"}
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
+MOSTLY = 0.5
 N_WORST = 3  # nodes that are named
 WORTH_AIC = 10.0  # by how much unequal nodes have to be better to be asked for
 FACTS = {
@@ -177,7 +178,12 @@ class Fitted:
         none_fit = [of.name for of in self.subjects if of.ranking and of.ranking.none_fits]
         groups, log = self.larger_groups, self.outages.where(self.outages.placed)
         n_again = log.n_outages - log.merged(AGAIN_H).n_outages
+        known, window_h = self.outages.where(~self.outages.guessed), self.outages.window_h
+        down_h = np.minimum(known.end_h, window_h) - np.maximum(known.start_h, 0.0)
+        down = float(down_h.sum()) / max(self.outages.node_hours, 1.0)
         contradictions = {
+            f"nodes are down for {down:.0%} of the time (is it up that is called down?)":
+                down > MOSTLY,
             f"{n_again} failures are within an hour of another of the same node (--coalesce '1 h' "
             "makes one of them)": n_again > max(MUCH * log.n_outages, FEW),
             "the rate changes over the log": self.trend.differs,
