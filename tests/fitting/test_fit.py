@@ -11,7 +11,7 @@ import cprsim
 from cprsim.commands.fit.figures import subject_figure
 from cprsim.errors import CprsimError
 from cprsim.logs.fit.report import fit_failures
-from cprsim.pages.save import save_figure
+from cprsim.pages.figures import save_figure
 from tests.fitting.logs import assembled, log_of, write_log
 from tests.making import call
 
@@ -63,9 +63,7 @@ def test_a_log_of_saves_and_loads_is_recognised(tmp_path: Path) -> None:
     ("arguments", "complaint"),
     [
         (["--node", "rack9"], "no node 'rack9'"),
-        (["--causes", "--cause", "disk"], "--causes: takes all causes"),
         (["--coalesce", "soon"], "--coalesce: "),
-        (["--causes"], "--causes: the log names 1 cause(s) with 5 failures"),
         (["--column", "start"], "'start' is no pair"),
         (["--period", "2024-01-01"], "--period: '2024-01-01' is no FROM..TO"),
         (["--format", "infinitehbd"], "--column: belongs to format "),

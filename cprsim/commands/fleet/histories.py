@@ -16,7 +16,7 @@ from cprsim.files import Number
 from cprsim.job.legal import require_legal
 from cprsim.job.policy import Medium
 from cprsim.job.records import Floats, Ints, Storage
-from cprsim.results.money import SYSTEM, USEFUL, state_bytes_of, usage_of, with_system
+from cprsim.results.money import USEFUL, state_bytes_of, usage_of
 from cprsim.results.pipeline import blocks_of, outcome_of_one
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.job import Fleet
@@ -24,10 +24,12 @@ from cprsim.scenario.population import Population, fleet_of, is_alone, populatio
 from cprsim.scenario.prices import (
     HOURS_PER_MONTH,
     HOURS_PER_YEAR,
+    Money,
     Prices,
     Usage,
     amounts_of,
     bill_of,
+    mean_node_hour,
 )
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.simulation.blocks import row_parts
@@ -311,9 +313,9 @@ def node_hours(usage: Usage) -> dict[str, float]:
 
 
 def with_spares(prices: Prices, used: Usage) -> Prices:
-    """Prices that include spares: a spare costs as much as a system's node, and draws no power."""
-    jobs = [by_role for part, by_role in used.node_h.items() if part not in (SPARE, SYSTEM)]
-    prices = with_system(prices, summed(jobs))
-    node_hour = {SPARE: prices.node_hour[SYSTEM], **prices.node_hour}
+    """Prices that include spares: a spare costs the mean of the jobs' nodes, and draws no power."""
+    jobs = [by_role for part, by_role in used.node_h.items() if part != SPARE]
+    mean = Money(repr(mean_node_hour(prices, summed(jobs))))
+    node_hour = {SPARE: mean, **prices.node_hour}
     watts = {SPARE: 0.0, **prices.watts} if prices.watts else {}
     return prices.model_copy(update={"node_hour": node_hour, "watts": watts})

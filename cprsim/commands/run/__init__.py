@@ -22,7 +22,7 @@ from cprsim.commands.options import (
 from cprsim.commands.run.answer import answer_of_run, drawings_of_run
 from cprsim.commands.run.sentences import takes_of
 from cprsim.errors import ParameterError, one_line, watch
-from cprsim.pages.save import drawing
+from cprsim.pages.figures import drawing
 from cprsim.results import pipeline
 from cprsim.results.folder import ResultTarget, StoredResult, load_or_compute
 from cprsim.results.limit import held_limits
@@ -32,7 +32,6 @@ from cprsim.results.run import (
     cheapest_of,
     is_unpriced,
     load_result,
-    price_of,
     worth_seeing,
     write_run,
 )
@@ -127,7 +126,7 @@ def run(
             }
         return write_run(
             target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
-            replication=number or 0, price=price_of(loaded), **decisive,
+            replication=number or 0, **decisive,
         )  # fmt: skip
 
     def stored_run(number: int | None) -> StoredResult[Result]:

@@ -132,7 +132,7 @@ def document_of_select(selection: Selection) -> Document:
     prices = prices_in(selection.path) if selection.spares else None
     first, *more = _decision(selection)
     return Document(
-        title=f"What to run: {selection.name}",
+        title=f"Which strategy costs least, and how often it saves: {selection.name}",
         question=(
             f"How should a job of {hours(selection.useful_h)} of useful work recover from "
             "failures, and how often save?"

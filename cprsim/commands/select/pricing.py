@@ -92,13 +92,13 @@ class CandidateEvaluator:
     limit: Limit
     left_out: tuple[str, ...] = ()  # options whose loss the curve does not predict
     _simulated: dict[tuple[str, float], Evaluated] = field(init=False, default_factory=dict)
-    _failures: pipeline.FailureBlocks = field(init=False)
+    _failures: pipeline.Blocks = field(init=False)
     # stored, as a policy takes milliseconds to plan and each simulation asks for it
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
     _kinds: dict[str, object] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._failures = pipeline.FailureBlocks([self.experiment])
+        self._failures = pipeline.failure_blocks([self.experiment])
 
     @property
     def losing(self) -> list[str]:

@@ -35,7 +35,7 @@ from cprsim.commands.systems.listing import (
     scenario_job,
 )
 from cprsim.errors import ParameterError, watch
-from cprsim.pages.save import save_figures
+from cprsim.pages.figures import save_figures
 from cprsim.results import pipeline
 from cprsim.results.folder import load_or_compute, write_record
 from cprsim.results.limit import limit_of

@@ -57,9 +57,9 @@ from cprsim.results.money import Bills, cheapest_of, prices_in
 from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import (
     count,
+    estimated,
     hours,
     percent_number,
-    ten_thousandths,
     with_interval,
 )
 from cprsim.scenario.prices import shown
@@ -149,7 +149,7 @@ def document_of_systems(comparison: Comparison) -> Document:
     left_out = [(name, why.words) for name, why in comparison.left_out.items()]
     needed = Table("What each needs", word_columns("system", "why"), left_out)
     return Document(
-        title=f"Which recovery system: {comparison.name}",
+        title=f"Which recovery system costs least: {comparison.name}",
         question=(
             f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
             f"{result.n_nodes} nodes least, {comparison.intervals}?"
@@ -204,9 +204,7 @@ def _table(caption: str, ranked_systems: Sequence[RankedSystem], cells: Cells) -
 
 def _costs(ranked_systems: Sequence[RankedSystem], bills: Bills) -> Table:
     def accuracy_lost(system: RankedSystem) -> str:
-        return ten_thousandths(
-            system.summary["auc_loss"].mean, system.summary["auc_loss"].half_width
-        )
+        return estimated(system.summary["auc_loss"], 1e4)
 
     def month(system: RankedSystem) -> str:
         return (

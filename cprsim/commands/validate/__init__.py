@@ -17,7 +17,6 @@ from cprsim.errors import CprsimError, InputError, ParameterError, Place, Proble
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, ListingBlock
 from cprsim.results.run import warnings_of
-from cprsim.results.words import count
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.kernel import ClickFile
 from cprsim.scenario.population import population_of
@@ -64,7 +63,7 @@ def validate(
     if scenario is None:
         raise ParameterError("name a scenario, or ask for the schema", option="scenario")
     source = source_of(scenario, overrides)
-    is_named = isinstance(scenario, str | Path) and source.text is None
+    is_named = isinstance(scenario, str | Path) and source.written is None
     name = str(scenario if is_named else source.path)
     try:
         loaded = source.read()
@@ -86,13 +85,13 @@ def _answer(
     ]
     frame = pd.DataFrame(rows, columns=["file", "line", "key", "message"], dtype=object)
     values: dict[str, Any] = {"valid": scenario is not None}
-    verdict, about = count(len(problems), "problem"), name
+    verdict, about = "this can't run", name
     if scenario is not None:
         strategies, about = [entry.name for entry in scenario.recovery], scenario.name
         values |= {"strategies": strategies, "warnings": list(warnings)}
         verdict = f"ok ({about}: {', '.join(strategies)})"
     document = Document(
-        f"Checked: {name}",
+        f"What is wrong with a scenario: {name}",
         "Is this a scenario?",
         [f"{name}: {verdict}"],
         table=ListingBlock("What is wrong", str(InputError(problems))) if problems else None,
