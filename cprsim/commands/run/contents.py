@@ -16,10 +16,10 @@ N_DRAWN = 1_000_000  # latencies of silent errors
 
 def none_clean_of(experiment: Experiment, policy: Policy) -> float | None:
     """The share of errors that are in all contents as they are noticed; None: nothing is kept."""
-    every_h = content_times_h(policy, experiment.useful_h)
-    if not every_h or experiment.scenario.silent is None:
+    every_h = kept_every_h(policy, experiment.useful_h)
+    if every_h == inf or experiment.scenario.silent is None:
         return None
-    return none_clean(n_contents(policy), min(every_h), noticed_h(experiment))
+    return none_clean(n_contents(policy), every_h, noticed_h(experiment))
 
 
 def n_contents(policy: Policy) -> int:
@@ -27,15 +27,17 @@ def n_contents(policy: Policy) -> int:
     return max(tier.generations for tier in policy.tiers)
 
 
-def content_times_h(policy: Policy, useful_h: float) -> list[float]:
-    """Hours between two contents of each capture that saves outside."""
+def kept_every_h(policy: Policy, useful_h: float) -> float:
+    """Hours between two contents outside, of the capture that saves most often; infinite: none."""
     outside = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
-    every_h = (
-        policy.content_every_h(capture, useful_h) + (capture.stall.mean_h if capture.stall else 0.0)
-        for capture in policy.captures
-        if capture.tier in outside
+    return min(
+        (
+            policy.content_every_h(saves, useful_h) + (saves.stall.mean_h if saves.stall else 0.0)
+            for saves in policy.captures
+            if saves.tier in outside
+        ),
+        default=inf,
     )
-    return [hours for hours in every_h if hours < inf]
 
 
 def none_clean(n_kept: int, every_h: float, hours: Floats) -> float:

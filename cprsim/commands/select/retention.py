@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import replace
+from math import inf
 
-from cprsim.commands.run.contents import content_times_h, none_clean, noticed_h
+from cprsim.commands.run.contents import kept_every_h, none_clean, noticed_h
 from cprsim.commands.select.deciding import Decided, choice
 from cprsim.commands.select.pricing import CandidateEvaluator
 from cprsim.commands.select.search import WORTH_A_SAVE
@@ -43,13 +44,13 @@ def enough_contents(policy: Policy, experiment: Experiment, overhead: float) -> 
 
     To first order: of the silent errors of a job, those in all contents cost half of its work.
     """
-    every_h, silent = content_times_h(policy, experiment.useful_h), experiment.scenario.silent
-    if not every_h or silent is None:
+    every_h, silent = kept_every_h(policy, experiment.useful_h), experiment.scenario.silent
+    if every_h == inf or silent is None:
         return 1
     hours, n_errors = noticed_h(experiment), experiment.useful_h / silent.mtbf_h
 
     def lost(n: int) -> float:
-        return n_errors * LOST_OF_JOB * none_clean(n, min(every_h), hours)
+        return n_errors * LOST_OF_JOB * none_clean(n, every_h, hours)
 
     most, fewer = lost(MOST_GENERATIONS) + (WORTH_A_SAVE - 1.0) * overhead, MOST_GENERATIONS - 1
     return 1 + bisect_left(range(1, fewer + 1), True, key=lambda n: lost(n) <= most)
