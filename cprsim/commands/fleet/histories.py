@@ -98,7 +98,7 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
     kinds = []
     for number, kind in enumerate(population.kinds):
         job = scenario_of(loaded, kind, number)
-        if is_alone(section):  # then its intervals are by the waits for these spares
+        if section.jobs == 1:  # then its intervals are by the waits for these spares
             job = job.varied({"cluster.spares": section.spares}, job.place)
         experiment = assemble(job)
         cluster = replace(experiment.cluster, n_spares=section.spares)
