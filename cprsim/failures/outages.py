@@ -16,6 +16,8 @@ from cprsim.job.records import Bools, Floats, Ints
 ROUNDING_H = 1e-8  # 36 us: what a start and a length since 1970, added up, may be off
 
 RARE = 1e-3  # a probability
+MUCH, FEW = 0.1, 2  # of the rows or failures: without more the answer is another
+AGAIN_H = 1.0  # failures of one node within this may be repeats
 
 Kind = Literal["dropped", "merged", "assumed", "inferred", "read_as", "no_failure"]
 Counted = Counter[tuple[Kind, str]]
@@ -119,12 +121,20 @@ class Outages:
     n_read: int = 0  # rows of the log, which outages and notes account for
     window_given: tuple[bool, bool] = (False, False)  # begin and end said, not taken from the log
     lives: Lives | None = None  # of nodes that join and leave
+    unseen_h: float = 0.0  # node-hours in which nobody looked
     # n_nodes, begins, ends, ages: given, read or inferred, and how
     facts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def n_outages(self) -> int:
         return len(self.node)
+
+    @property
+    def node_hours(self) -> float:
+        """Hours that all nodes were watched together [h], down ones included."""
+        if self.lives is None:
+            return self.n_nodes * self.window_h - self.unseen_h
+        return float((self.lives[2] - self.lives[1]).sum()) - self.unseen_h
 
     @property
     def cause(self) -> tuple[str, ...]:
@@ -194,6 +204,7 @@ class Outages:
             chosen,
             node=np.zeros_like(chosen.node),
             n_nodes=1,
+            unseen_h=self.unseen_h / self.n_nodes,
             node_names=(name,),
             lives=self.lives and (self.lives[0][row], self.lives[1][row], self.lives[2][row]),
             notes=(*self.notes, *notes_of({("no_failure", "outage(s) of other nodes"): n_others})),
@@ -334,7 +345,8 @@ def spread(outages: Outages, over_h: float, most: float = inf) -> Outages:
     In equal parts, and no further than until their node leaves; lengths stay, and so do more than
     `most` at one instant.
     """
-    _, group, n = np.unique(outages.start_h, return_inverse=True, return_counts=True)
+    start_h = np.round(outages.start_h, 3)
+    _, group, n = np.unique(start_h, return_inverse=True, return_counts=True)
     place = np.arange(len(group)) - (np.cumsum(n) - n)[group]  # they are sorted by start
     later_h = np.where(n[group] > most, 0.0, over_h * place / n[group])
     leaves_h = outages.window_h if outages.lives is None else outages.lives[2][outages.node]
@@ -348,7 +360,7 @@ def spread(outages: Outages, over_h: float, most: float = inf) -> Outages:
     if most < inf and not n_moved:
         return outages
     how = f", {n_moved} outage(s) spread over that" if n_moved else ""
-    note = Note("assumed", None, f"begins are known to {over_h:g} h alone{how}")
+    note = Note("dropped", None, f"begins are known to {over_h:g} h alone{how}")
     return replace(moved, end_h=np.maximum(end_h, moved.start_h), notes=(*outages.notes, note))
 
 

@@ -125,6 +125,8 @@ class Replay:
         n_present, when = present.sum(axis=1), ""
         if self.outages.lives is not None:
             when = f" at hour {from_h[n_present.argmin()]:.6g} of it: choose another period"
+            if cluster.n_nodes > n_present.max():
+                when = " at any time: name all in `nodes`, also those that never failed"
         if cluster.n_nodes > n_present.min():
             raise ParameterError(
                 f"the job has {cluster.n_nodes} nodes, the trace only {n_present.min()}{when}"

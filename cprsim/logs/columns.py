@@ -43,6 +43,7 @@ PLANNED = {
     "", "maint", "maintenance", "planned", "scheduled", "poweredoff", "powereddown", "poweroff",
     "powerdown", "poweringdown", "poweringup", "powerup",
 }  # fmt: skip
+TIME_OF_DAY = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?"
 OF_SLURM = {"idle", "alloc", "allocated", "mix", "mixed"}
 OVER = {"resolved", "repaired", "recovered", "cleared"}  # of a node, or an outage
 OF_JOBS = {"completed", "failed", "cancelled", "timeout", "outofmemory", "preempted"}
@@ -200,24 +201,44 @@ def not_read(
     unread = [str(name) for name in table if name not in read]
     unread = [name for name in unread if not re.fullmatch(r"Unnamed: \d+|", name)]
     found = {name: why for name in unread if (why := _could_count(table[name], rows, spec))}
-    if rows["end"].isna().all() and "state" not in rows:
-        turns = "words that take turns, as where nodes go down and up: --column state=NAME of such"
-        found = {str(name): turns for name in table if _take_turns(table[name], rows)} | found
+    turns = [] if "state" in rows or rows["end"].notna().any() else _turns(table, rows, spec)
+    for name in turns:
+        few = table[name].nunique() <= MOST_STATES
+        what = (
+            f"{words_in(table[name])}: --column state={quote(name)}" if few else "write such words"
+        )
+        found[name] = f"words that take turns, as where nodes go down and up: {what} --down WORDS"
     if found:
         listed = "; ".join(f"{one_line(name)!r} ({why})" for name, why in found.items())
-        ignore = " ".join(f"--ignore {quote(name)}" for name in found)
-        message = (
-            f"not read, but could change the count: {listed}. {ignore} leaves out what does not "
-            "matter, --ignore NAME=WORDS rows with these words"
-        )
+        message = f"not read, but could change the count: {listed}."
+        if ignore := [f"--ignore {quote(name)}" for name in found if name not in turns]:
+            message += f" {' '.join(ignore)} leaves out what does not matter, "
+            message += "--ignore NAME=WORDS rows with these words"
         raise trace_error(path, header_line(table), message, "columns")
     return [one_line(name) for name in unread]
 
 
+def _turns(table: pd.DataFrame, rows: pd.DataFrame, spec: LogSpec) -> list[str]:
+    """Columns whose words take turns for each node, which a part of its name may not tell."""
+    found, parts = list[str](), spec.names.get("node", "").split("+")
+    for name in map(str, table):
+        others = [part for part in parts if part != name] if name in parts[1:] + parts[:-1] else []
+        node = table[others].fillna("").agg("/".join, axis=1) if others else rows["node"]
+        if _take_turns(table[name], rows.assign(node=node.to_numpy())):
+            found.append(name)
+    return found
+
+
 def _take_turns(column: pd.Series[str], rows: pd.DataFrame) -> bool:
     """Whether two texts, but for numbers and names, take turns in the rows of nearly each node."""
-    words = column.fillna("").astype(str).str.replace(r"\S*\d\S*", "", regex=True).to_numpy()
-    of = rows[["node", "start"]].assign(words=words).sort_values(["node", "start"], kind="stable")
+    words = column.fillna("").astype(str)
+    if words.nunique() > 2:
+        words = words.str.replace(r"\S*\d\S*", "", regex=True)
+    of = (
+        rows[["node", "start"]]
+        .assign(words=words.to_numpy())
+        .sort_values(["node", "start"], kind="stable")
+    )
     one, two = (of[["node", "words"]].shift(n) for n in (1, 2))
     changes = (of["words"] != one["words"])[of["node"] == one["node"]]
     returns = (of["words"] == two["words"])[of["node"] == two["node"]]
@@ -237,6 +258,9 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
             return f"{words_in(column)}, which nothing ends; see --coalesce, if rows repeat it"
         return f"{words_in(column)}: --column state={name}" if says == END else ""
     filled = text[text != ""]
+    if len(filled) and filled.str.fullmatch(TIME_OF_DAY).all():
+        start = quote(f"start={spec.names.get('start', 'start')}+{column.name}")
+        return f"times of the day: --column {start}, or end=DATE+{name}"
     has_time = filled.str.contains(r"(?<!\d)\d\d?:\d\d").all()  # in whatever form
     if has_time or _is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
         return f"instants: --column end={name}, or installed={name} or exit={name} --nodes dates"

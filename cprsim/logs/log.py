@@ -15,6 +15,9 @@ import pandas as pd
 from cprsim.errors import ParameterError
 from cprsim.failures.limits import MOST_NODES
 from cprsim.failures.outages import (
+    AGAIN_H,
+    FEW,
+    MUCH,
     Counted,
     Note,
     Outages,
@@ -39,8 +42,9 @@ from cprsim.logs.times import DAY_H, Times, date_h, read_times, written
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
+WORTH_SAYING, MOST_UNSEEN = 0.01, 0.1  # shares of the time
+APART_H = 1e-5  # of failures on one date, of which `spread` spreads all
 MOSTLY = 0.5
-MUCH, FEW, AGAIN_H = 0.1, 2, 1.0  # failures of one node that follow each other
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
 
@@ -63,6 +67,8 @@ class Log:
     notes: tuple[Note, ...] = ()
     n_read: int | None = None  # rows of the file, lists of nodes once for each; None: those of it
     step_h: float = 0.0  # between looks at the nodes
+    # (n, 2) from when to when nobody looked at a node [h]
+    holes_h: Floats = field(default_factory=lambda: np.zeros((0, 2)))
     evidence: Mapping[str, str] = field(default_factory=dict)  # for n_nodes, begins and ends
     resolution_h: float = 0.0  # what begins are only known to, if that is a day or more
     states_unsaid: bool = False  # each row is a span of a node, of which nothing says its state
@@ -110,6 +116,7 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
         if outages.window_h < window_h:
             facts["ends"] = "read", "the last of the nodes leaves"
         _require_failures(path, outages)
+    outages = _without_holes(path, outages, log.holes_h - from_h)
     outages = _merged(path, outages, log, spec)
     if spec.cause is not None or spec.not_cause is not None:
         outages = outages.choosing(spec.cause or "", spec.not_cause)
@@ -157,6 +164,24 @@ def _stays(
     return dates if dates[["entry", "exit"]].notna().any(axis=None) else None
 
 
+def _without_holes(path: PathLike[str], outages: Outages, holes_h: Floats) -> Outages:
+    """With the hours in which nobody looked; raises TraceError for more than a tenth."""
+    unseen_h = float(np.diff(np.clip(holes_h, 0.0, outages.window_h)).sum())
+    if (share := unseen_h / max(outages.node_hours, unseen_h, 1.0)) > MOST_UNSEEN:
+        message = (
+            f"the samples have {len(holes_h)} holes, {share:.0%} of the time: nothing is known of "
+            "the nodes there; --period FROM..TO names a time in which there are none"
+        )
+        raise trace_error(path, None, message, "period")
+    if share <= WORTH_SAYING:
+        return outages
+    words = (
+        f"{len(holes_h)} hole(s) in the samples, {share:.1%} of the time: the rate leaves them "
+        "out, gaps and up-times do not"
+    )
+    return replace(outages, unseen_h=unseen_h, notes=(*outages.notes, Note("dropped", None, words)))
+
+
 def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, float]:
     """The outages of the period, and its begin [h of the file's clock]."""
     rows = log.rows
@@ -166,8 +191,8 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     complaint = "the outage of {value} ends before it begins"
     no_row_where(rows["end"] < rows["start"], rows["node"], path, "end", complaint)
     (from_h, to_h), facts = _window(path, log, spec)
-    if log.states_unsaid:
-        _require_outages(path, rows, to_h - from_h)
+    if log.states_unsaid or (log.step_h and not spec.down):
+        _require_outages(path, rows, to_h - from_h, log)
     if log.times.since_1970:
         _require_past(path, rows, to_h if spec.ends[1] is not None else -np.inf)
     in_time = np.ones(len(rows), dtype=bool)
@@ -181,6 +206,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         known_h = rows["end"].where(rows["end"] > rows["start"])
         alike = known_h.groupby([rows[name] for name in ("node", "start", "cause")], observed=True)
         rows = rows.assign(end=rows["end"].fillna(alike.transform("max")))
+    rows = _apart(path, rows, spec) if log.resolution_h else rows
     node, names = numbered(rows.pop("node"), log.nodes)
     if not in_time.all():
         rows, node = rows[in_time], node[in_time]
@@ -220,6 +246,27 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     return outages, from_h
 
 
+def _apart(path: PathLike[str], rows: pd.DataFrame, spec: LogSpec) -> pd.DataFrame:
+    """Rows whose begins are dates or months: failures of a node on one come after each other.
+
+    Raises TraceError where many may be repeats of one, unless ``--coalesce`` decides.
+    """
+    alike = rows.duplicated(["node", "start", "end"]) & ~(rows["end"] > rows["start"])
+    within_h, n_alike = spec.hours("coalesce"), int(alike.sum())
+    if within_h is None and n_alike > FEW:
+        message = (
+            f"{n_alike} of {len(rows)} rows repeat a node and its date: are they repeats of one "
+            "failure? --coalesce '1 min' makes one of them, --coalesce '0 s' keeps them"
+        )
+        raise trace_error(path, None, message, "coalesce")
+    if within_h != 0:
+        return rows
+    rows = rows.sort_values(["node", "start", "end"], kind="stable")
+    start_h = rows["start"] + APART_H * rows.groupby(["node", "start"], observed=True).cumcount()
+    end_h = rows["end"].mask(rows["end"] < start_h, start_h)
+    return rows.assign(start=start_h, end=end_h)
+
+
 # columns of `Log.rows` that a reader may add, and what `outages_of` calls them
 ROW_MARKS = {"open": "seen_open", "planned": "planned", "placed": "placed"}
 NO_PERIOD = Note(
@@ -241,8 +288,9 @@ def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
             no_row_where(late, rows["node"], path, name, complaint)
 
 
-def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float) -> None:
+def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float, log: Log) -> None:
     """Raise TraceError where the rows of nodes fill most of their time: these are no outages."""
+    rows = rows.assign(end=rows["end"].fillna(log.watched[1]) if log.step_h else rows["end"])
     n_several = int((rows["node"].value_counts() > 1).sum())
     if (rows["end"] - rows["start"]).sum() <= MOSTLY * window_h * n_several:
         return
@@ -259,6 +307,9 @@ def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float) -
             "reads it; else keep the rows of outages. If all are outages, --period says how long "
             "nodes were watched"
         )
+        if log.step_h:
+            message = f"nodes are down for {filled_h:,.4g} h each, most of the time: --down WORDS "
+            message += "names the words or values that say so, if the others say it"
         raise trace_error(path, None, message, "end")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
@@ -15,10 +16,11 @@ from cprsim.failures.outages import Counted
 from cprsim.logs.slurm import MOST_NODES_OF_LIST, expanded, node_lists
 from cprsim.logs.spec import UNKNOWN_WORDS
 
-LEFT_OUT = "row(s) left out whose node is unknown, NULL, - or the like"
+LEFT_OUT = "row(s) left out whose node is unknown, NULL, -, localhost or the like"
 SEVERAL = r"[\[\]{}(),;|&+/:~…=\s]|\.\.|\d[-–]"  # what a list of nodes has
 UNUSUAL = r"[\s=]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…]|\.\.)\d+$"  # in a name
 NOT_KNOWN = r"(?:unknown|unassigned|not? (?:known|assigned))\b.*|all|total|cluster"
+NOT_SAID = {"localhost", "localhost.localdomain", "127.0.0.1", "::1", "0"}  # beside others' names
 PORT = r"(?<!127\.0\.0\.1)(?<!localhost):\d{4,5}$"
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
 SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|~|…|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
@@ -38,10 +40,15 @@ def one_node_each(
     plain = names.str.strip()
     words = plain.str.lower().str.strip(" ()<>[]{}*?!.-–—")
     is_none = (words.isin(UNKNOWN_WORDS) | words.str.fullmatch(NOT_KNOWN)) & (plain != "")
+    others = plain[~words.isin(NOT_SAID) & ~is_none]
+    if len(others) and others.str.contains(r"[^\W\d_]").all():  # no number is a name
+        is_none |= words.isin(NOT_SAID)
     none = table[column].isin(names[is_none])
     counted["dropped", LEFT_OUT] += int(none.sum())
-    has_sign = plain.str.contains(SEVERAL)
-    known = set(plain[~has_sign].map(_bare))
+    known = set(plain[~plain.str.contains(SEVERAL)].map(_bare))
+    has_sign = plain.str.contains(SEVERAL) | plain.map(
+        lambda name: _has_several(name, known)
+    ).astype(bool)
     odd, table = names[has_sign & ~is_none], table[~none]
     nodes = node_lists(odd.str.strip(), path, lambda text: nodes_in(text, known))
     lists = {name: of for name, of in zip(odd, nodes, strict=True) if of != [name.strip()]}
@@ -58,12 +65,13 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
 
     Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2. Raises
     ParameterError for bare numbers (4+3, n1,2), labels (a=b), and others with blanks, or a number
-    after a sign (n1-3), that hold a `known` node.
+    after a sign (n1-3), that hold a `known` node, or several of them (n1#n2).
     """
     if not text.replace("\n", ",").isprintable():  # a name, whatever it is; no list
         return [text]
     plain = text.strip().rstrip(",;").strip()
-    if re.fullmatch(r"\[[^\[\]]*\]|\{[^{}]*\}|\([^()]*\)", plain):  # of Python, JSON, PostgreSQL
+    is_list = re.fullmatch(r"\[[^\[\]]*\]|\{[^{}]*\}|\([^()]*\)", plain)
+    if is_list:  # of Python, JSON, PostgreSQL
         plain = re.sub(r"['\"]", "", plain[1:-1]).strip().rstrip(",")
     plain = plain.replace("{", "[").replace("}", "]")
     plain = BRACKETS.sub(lambda found: re.sub(r"\.\.|:", "-", found[0].replace(" ", "")), plain)
@@ -77,6 +85,8 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
             names += expanded(f"{span[1]}[{span[2]}-{span[3]}]")
         elif len(pieces) > len(alike) == 1 and re.search(r"[^\W\d_].*#|#.*[^\W\d_]", alike.pop()):
             names += pieces
+        elif _has_several(part, known):
+            raise ParameterError(no_list)
         elif re.search(UNUSUAL, re.sub(PORT, "", part)):
             is_sum = re.fullmatch(r"\d+(?:[\s+]+\d+)+|.*=.*", part)  # 4+3, label=value
             if is_sum or any(_bare(piece) in known for piece in re.split(r"[\s+/:.–~…-]+", part)):
@@ -88,7 +98,14 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
             raise ParameterError(f"'{one_line(text)}' names more than {MOST_NODES_OF_LIST:,} nodes")
     if len({name.isdigit() for name in names}) > 1:
         raise ParameterError(no_list)
-    return names if len(names) > 1 or "[" in text else [text.strip()]
+    return names if len(names) > 1 or is_list or "[" in text else [text.strip()]
+
+
+def _has_several(name: str, known: Collection[str]) -> bool:
+    """Whether a name holds several known ones, whatever sign is between them."""
+    levels = re.split(r"[^\w.-]+", name), re.findall(r"(?:(?!_)\w)*[^\W\d_](?:(?!_)\w)*", name)
+    bare = [{_bare(part.strip("-.")) for part in parts} for parts in levels]
+    return any(len(parts.intersection(known)) > 1 for parts in bare)
 
 
 # ------------------------------------------------------------------------------- several spellings
@@ -129,9 +146,10 @@ def spellings(rows: pd.DataFrame, more: Iterable[str], counted: Counted) -> dict
 
 
 def _bare(name: str) -> str:
-    """A name without capitals, scheme, port, last dot, zeros before and after whole numbers."""
-    low = re.sub(r"^[a-z]+://([^/]*).*", r"\1", name.strip().casefold()).rstrip(".")
-    low = re.sub(PORT, "", low)
+    """A name without what its spellings differ by: capitals, scheme, port, hyphens, zeros."""
+    low = unicodedata.normalize("NFKC", name).strip().strip("'\"").casefold()
+    low = re.sub(r"^(?:[a-z]+://([^/]*).*|\w+@(.*))", r"\1\2", low).rstrip(".")
+    low = re.sub(r"(?<=[a-z])[-_](?=\d)", "", re.sub(PORT, "", low))
     low = low.removesuffix(".0") if re.fullmatch(r"\d+\.0", low) else low
     return re.sub(r"(?<![\d.:])0+(?=\d)", "", low)
 

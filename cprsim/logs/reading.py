@@ -16,11 +16,24 @@ import pandas as pd
 
 from cprsim.errors import TraceError, one_line
 from cprsim.job.records import Bools
-from cprsim.logs.files import HEAD_BYTES, numbered_lines, opened, trace_error
+from cprsim.logs.files import HEAD_BYTES, head_of, numbered_lines, opened, trace_error
 
+MOST_ABOVE = 50  # lines above a header
 FIRST_ROW = 2  # line of a CSV's first row, below the header
 ROWS_AT_ONCE = 100_000
+MOST_ROWS = 20_000_000  # of a table: about 1.5 GB of memory
 POINTS_ARE_OPEN = "points may group"  # of a table between other signs than commas
+PRINTED = {  # tables that are none of ours, by their beginnings
+    r"[^\n]*\|[^\n]*\n *[|+:-][-|+: =]*\n|\+[-=+]+\+\n *\|": (
+        "that psql, MySQL or Markdown prints: `psql --csv` or `mysql --batch` writes one that can "
+        "be read, or "
+        r"sed -nE 's/^ *\|//; s/ *\| *$//; /^[-|+: =]*$|^\([0-9]+ rows?\)/d; s/ *\| */|/gp' FILE"
+    ),
+    r" *\w+(?: \w+)*(?: {2,}\w+(?: \w+)*)+ *\n(?: *[-= ]+\n)? *[^ \n,;|\t]+(?: [^ \n]+)* {2,}\S": (
+        "whose columns have a fixed width: separate them by semicolons, for example by "
+        "sed -E 's/^ +//; /^[-= ]*$/d; s/ {2,}/;/g' FILE"
+    ),
+}
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -36,6 +49,7 @@ def separator_of(line: str) -> str:
 
 def csv_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
     """As `read_csv`, some rows after the other, so that a log of any length takes little memory."""
+    require_no_print(path)
     above, header = _header(path)
     separator = separator_of(header)
     names = Counter(cell.strip() for cell in _cells(header, separator, path, above + 1))
@@ -47,6 +61,11 @@ def csv_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
         for _ in range(above):
             file.readline()
         for piece in _parsed(file, path, separator):
+            if piece.index.max() >= MOST_ROWS:  # false where it is empty
+                message = (
+                    f"has more than {MOST_ROWS:,} rows: split it, or keep the rows of failures"
+                )
+                raise trace_error(path, None, message)
             piece.index += above
             not_blank = _not_blank(piece.rename(columns=lambda name: str(name).strip(" #")))
             rows = rows if not_blank.empty else not_blank
@@ -58,13 +77,31 @@ def csv_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
         _require_whole(path, separator, sum(names.values()))
 
 
+def require_no_print(path: PathLike[str]) -> None:
+    """Raise TraceError for a table as programs print it for people."""
+    head = head_of(path)
+    for beginning, advice in PRINTED.items():
+        if re.match(beginning, head):
+            raise trace_error(path, None, f"is a table {advice}")
+
+
 def _header(path: PathLike[str]) -> tuple[int, str]:
-    """How many lines stand above the header, the first that is no comment, and the header."""
+    """How many lines stand above the header, and the header: the first line of several cells.
+
+    Above it are comments and titles; a comment is the header if a row follows it.
+    """
     with opened(path) as file:
         lines = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace").splitlines()
-    header = next((k for k, line in enumerate(lines) if line.strip(" #,;") and line[0] != "#"), 0)
-    has_comment = any(line.startswith("#") for line in lines[:header])
-    return header if has_comment else 0, lines[header] if lines else ""
+    cells = [
+        _cells(line, separator_of(line), path, 1 + k) for k, line in enumerate(lines[:MOST_ABOVE])
+    ]
+    filled = [[cell for cell in row if cell.strip(" #")] for row in cells]
+    places = [k for k, row in enumerate(filled) if row and not lines[k].startswith("#")]
+    first = next((k for k in places if len(filled[k]) > 1), places[0] if places else 0)
+    names = filled[first - 1] if first else []
+    if len(names) == len(filled[first]) and any(map(LIKE_A_TIME.match, filled[first])):
+        first -= 1
+    return first, lines[first] if lines else ""
 
 
 def _require_whole(path: PathLike[str], separator: str, n_columns: int) -> None:
@@ -89,8 +126,10 @@ def _cells(text: str, separator: str, path: PathLike[str], line: int) -> list[st
 
 
 def _not_blank(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows that hold more than blanks in their first cell."""
+    """The rows that hold more than blanks in their first cell, and are not the header again."""
     rows = table.dropna(how="all")
+    if (rows.iloc[:, 0] == rows.columns[0]).any():
+        rows = rows[~(rows == rows.columns).all(axis=1)]
     is_single = rows.iloc[:, 1:].isna().all(axis=1)
     return rows[~is_single | (rows.iloc[:, 0].str.strip() != "")] if is_single.any() else rows
 
@@ -169,8 +208,8 @@ def _hint(name: str, header: list[str]) -> str:
     """Return the columns found, unless the line may be no header, and the option to write."""
     if any(LIKE_A_TIME.match(cell) for cell in header):
         return "; is the first line no header? Put one above it, such as node,start,end"
-    if len(header) == 1 and separator_of(header[0]) in header[0]:
-        return "; separate columns by commas"
+    if len(header) == 1:
+        return f"; separate columns by {', '.join(SEPARATORS.values())}"
     one = ", or --node NAME that all rows are of one" if name == "node" else ""
     are_names = len(header) > 1 and all(A_NAME.fullmatch(cell) for cell in header)
     listed = ", ".join(quote(cell) for cell in header[:MOST_CELLS_SHOWN])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cprsim.failures.outages import ROUNDING_H, Counted, Note
-from cprsim.logs.files import trace_error
-from cprsim.logs.spec import LogSpec
+from cprsim.failures.outages import ROUNDING_H, Counted
 
 BEGIN, END, NEITHER = 1, 0, -1  # what a row says of an outage of its node
 BETWEEN_LOOKS = 1.5  # steps, at most: a longer time is one in which nobody looked
-WORTH_SAYING, MOST_UNSEEN = 0.01, 0.1  # shares of the time
+UNDER_WAY = "outage(s) under way when their node was first seen: no failures"
 NO_STATE = "row(s) left out whose state is empty"
 
 
@@ -43,31 +40,22 @@ def watch(
         looks = pd.DataFrame({"node": node, "entry": rows["start"], "exit": last_h})
         dates = looks.groupby("node").agg({"entry": "min", "exit": "max"}).reset_index()
         watch["dates"] = dates.assign(installed=np.nan)
-        watch["step_h"] = float((rows["start"] - before["start"])[again].median())
+        apart_h = (rows["start"] - before["start"])[again]
+        watch["step_h"] = step_h = float(apart_h.median())
+        from_h, to_h = before["start"][again] + step_h, rows["start"][again]
+        holes = pd.DataFrame({"from": from_h, "to": to_h})
+        watch["holes_h"] = holes[(apart_h > BETWEEN_LOOKS * step_h)].to_numpy(float)
     return watch
 
 
-def notes_of_holes(
-    rows: pd.DataFrame, step_h: float, path: PathLike[str], spec: LogSpec
-) -> tuple[Note, ...]:
-    """That nobody looked at nodes for some time; many such hours are refused without a period."""
-    apart_h = in_order(rows).groupby("node", observed=True)["start"].diff().dropna().to_numpy()
-    holes_h = apart_h[apart_h > BETWEEN_LOOKS * step_h] - step_h
-    share = float(holes_h.sum() / apart_h.sum()) if len(holes_h) else 0.0
-    if share > MOST_UNSEEN and spec.period is None:
-        message = (
-            f"the samples have {len(holes_h)} holes, {share:.0%} of the time: nothing is known of "
-            "the nodes there; --period FROM..TO names a time in which there are none"
-        )
-        raise trace_error(path, None, message, "period")
-    words = f"{len(holes_h)} hole(s) in the samples, {share:.1%} of the time, count as watched"
-    return (Note("dropped", None, words),) if share > WORTH_SAYING else ()
-
-
-def outages_of_states(rows: pd.DataFrame, counted: Counted) -> pd.DataFrame:
+def outages_of_states(
+    rows: pd.DataFrame, counted: Counted, *, are_looks: bool = False
+) -> pd.DataFrame:
     """Outages of rows that say from when on, or until when, a node was down, or up.
 
-    One lasts until its own end, or else until its node's next row that says that it is up.
+    One lasts until its own end, or else until its node's next row that says that it is up. Those
+    under way at the first look at their node, or when a log begins with the states of all, are
+    `planned`: no failures.
     """
     n_planned = int((rows["state"] == NEITHER).sum()) - counted["dropped", NO_STATE]
     counted["no_failure", "row(s) of planned work"] += n_planned
@@ -82,7 +70,10 @@ def outages_of_states(rows: pd.DataFrame, counted: Counted) -> pd.DataFrame:
         next_h = rows["start"].where(is_up).groupby(rows["node"], observed=True).bfill()
         next_h = next_h.fillna(np.inf)
     within_h = ROUNDING_H if has_end else -ROUNDING_H
-    down = rows.assign(end=rows["end"].fillna(next_h), open=True)[~is_up]
+    is_first, at_begin = ~rows["node"].duplicated(), rows["start"] == rows["start"].min()
+    seen = is_first & (at_begin & (is_first & at_begin & is_up).any() | are_looks)
+    counted["assumed", UNDER_WAY] += int((seen & ~is_up).sum())
+    down = rows.assign(end=rows["end"].fillna(next_h), open=True, planned=seen)[~is_up]
     down = joined(down, within_h, "row(s) say that a node is down that was down already", counted)
     return down.assign(end=down["end"].replace(np.inf, np.nan))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from shlex import quote
@@ -38,7 +38,6 @@ from cprsim.logs.states import (
     END,
     NEITHER,
     NO_STATE,
-    notes_of_holes,
     outages_of_states,
     watch,
 )
@@ -66,6 +65,23 @@ def read_table(
     return table.log([table.rows_of(piece) for piece in pieces(path)])
 
 
+def without_ignored(
+    table: pd.DataFrame, ignored: Sequence[str], path: PathLike[str], counted: Counted
+) -> pd.DataFrame:
+    """The table without the columns, and the rows with the words, that ``--ignore`` names."""
+    for text in ignored:
+        name, sign, words = (text, "", "") if text in table else text.partition("=")
+        if name not in table:
+            raise trace_error(path, 1, f"there is no column {one_line(name)!r}", "ignore")
+        if not sign:
+            table = table.drop(columns=name)
+            continue
+        out = table[name].map(plain).isin([plain(word) for word in words.split(",")])
+        counted["no_failure", f"row(s) left out by --ignore {one_line(text)}"] += int(out.sum())
+        table = table[~out]
+    return table
+
+
 @dataclass(slots=True)
 class _Table:
     """A table that is read in pieces, with the findings of the pieces before."""
@@ -77,13 +93,14 @@ class _Table:
     times: Times | None = None  # how instants are written
     known_to_h: float = np.inf  # what instants are known to
     said: dict[str, int] = field(default_factory=dict)  # by word of the column of states
+    parts: set[str] = field(default_factory=set)  # columns that are joined
     unread: list[str] = field(default_factory=list)
     dates: list[pd.DataFrame] = field(default_factory=list)  # of nodes, as texts
 
     def rows_of(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a piece: node, start, end [h], cause, and perhaps state."""
         spec, path = self.spec, self.path
-        table = self._with_node(self._without_ignored(table))
+        table = self._with_joined(without_ignored(table, spec.ignored, path, self.counted))
         if not self.columns:
             require_no_jobs(table, path)
             self.columns = columns_of(table, spec, path)
@@ -97,7 +114,9 @@ class _Table:
         times = self._instants(start)
         no_row_where(np.isnan(times.hours), node, path, "start", "the outage has no start")
         if times.dated:
-            self.known_to_h = min(self.known_to_h, resolution_h(start, spec.date_format))
+            self.known_to_h = min(
+                self.known_to_h, resolution_h(start, spec.date_format, times.hours)
+            )
         self.times = self.times or times._replace(hours=times.hours[:0])
         rows = pd.DataFrame({
             "node": pd.Categorical(node),
@@ -110,7 +129,7 @@ class _Table:
             self.said |= meanings(of_state, spec)
             rows = rows.assign(state=states(of_state, self.said, path))
             self.counted["dropped", NO_STATE] += int(of_state.isna().sum())
-        read = {*self.columns.values()}
+        read = {*self.columns.values()} | self.parts
         read |= {spec.names.get(one, one) for one in NODE_COLUMNS if spec.has_dates}
         self.unread = not_read(table, rows, read, spec, path)
         return rows
@@ -134,9 +153,7 @@ class _Table:
                 names = rows["node"].astype(object).replace(same)
                 rows = rows.assign(node=pd.Categorical(names))
             looks = watch(rows, known_to_h)
-            if "step_h" in looks:
-                notes += notes_of_holes(rows, looks["step_h"], path, spec)
-            rows = outages_of_states(rows, self.counted)
+            rows = outages_of_states(rows, self.counted, are_looks="step_h" in looks)
         if self.dates and len((dates := pd.concat(self.dates).drop_duplicates()).columns) > 1:
             twice = "{value} has other dates in another row"
             looks["dates"] = dates_of(dates, path, times, spec, twice)
@@ -165,32 +182,18 @@ class _Table:
         cells = table[name] if name in table else pd.Series(None, table.index, dtype=object)
         return cells.rename(ours)
 
-    def _without_ignored(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table without the columns, and the rows with the words, that ``--ignore`` names."""
-        for text in self.spec.ignored:
-            name, sign, words = (text, "", "") if text in table else text.partition("=")
-            if name not in table:
-                raise trace_error(self.path, 1, f"there is no column {one_line(name)!r}", "ignore")
-            if not sign:
-                table = table.drop(columns=name)
-                continue
-            out = table[name].map(plain).isin([plain(word) for word in words.split(",")])
-            note = f"row(s) left out by --ignore {one_line(text)}"
-            self.counted["no_failure", note] += int(out.sum())
-            table = table[~out]
-        return table
-
-    def _with_node(self, table: pd.DataFrame) -> pd.DataFrame:
-        """With the column of nodes, joined of several (rack+slot), or the one that is given."""
-        node, given = self.spec.names.get("node", "node"), self.spec.node
-        parts = node.split("+")
-        if node in table or (len(parts) > 1 and not set(parts) <= set(table)):
-            return table
-        if len(parts) == 1:
-            is_said = given is not None and "node" not in self.spec.names
-            return table.assign(**{node: given}) if is_said else table
-        joined = table[parts].fillna("").agg("/".join, axis=1)
-        return table.drop(columns=parts).assign(**{node: joined})
+    def _with_joined(self, table: pd.DataFrame) -> pd.DataFrame:
+        """With columns joined of several (node=rack+slot, start=date+time), or the given node."""
+        joined: dict[str, pd.Series[str]] = {}
+        names = self.spec.names
+        for ours, sign in (("node", "/"), ("start", " "), ("end", " ")):
+            parts = (name := names.get(ours, ours)).split("+")
+            if len(parts) > 1 and name not in table and set(parts) <= set(table):
+                joined[name] = table[parts].fillna("").agg(sign.join, axis=1).str.strip()
+                self.parts |= {*parts}
+        if self.spec.node is not None and "node" not in {*table, *names}:
+            joined["node"] = pd.Series(self.spec.node, table.index)
+        return table.assign(**joined)
 
     def _instants(self, cells: pd.Series[str]) -> Times:
         """Instants, written as those before."""

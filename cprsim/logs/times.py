@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
+from math import inf
 from os import PathLike
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ HOURS = {
 EPOCH = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}  # units since 1970, per second
 DAYS_1995, DAYS_2040 = 34_700, 51_136  # as spreadsheets count them, since 1899
 EARLIEST_S, LATEST_S = 788_918_400.0, 2_208_988_800.0  # 1995 and 2040: between are the logs
+FEW = 3
 DAY_H, MONTH_H = 24.0, 672.0  # the shortest ones
 EARLIEST_H = 8760.0  # the end of 1970
 DAY = r"\d{4}-?\d\d(?:-?\d\d)?(?:[T ]00:00(?::00(?:[.,]0+)?)?(?:[zZ]|[+-]\d\d:?\d\d)?)?"
@@ -80,11 +82,16 @@ def read_times(
     if like is None:
         if time_unit is not None and (numbers == 0).any() and looks_like != time_unit:
             looks_like = None  # of its own zero
+        for unit, n in EPOCH.items() if time_unit is None else [(time_unit, EPOCH.get(time_unit))]:
+            odd = numeric & ~(
+                (numbers >= EARLIEST_S * (n or 0)) & (numbers <= LATEST_S * (n or inf))
+            )
+            complaint = f"{{value}} is no instant: most are {unit} since 1970"
+            no_row_where(
+                odd & (2 * odd.sum() < numeric.sum()), text, path, str(text.name), complaint
+            )
         unit = _unit(numbers[numeric], looks_like, time_unit, path)
         since_1970 = looks_like == unit
-        if since_1970:
-            complaint = f"{{value}} is no instant: others are {unit} since 1970; is that the unit?"
-            no_row_where(numeric & (numbers <= 0), text, path, str(column.name), complaint)
     else:
         unit, since_1970 = str(like.unit), like.since_1970
         if since_1970 and looks_like not in (None, unit):
@@ -115,8 +122,8 @@ MANY = 0.2  # share of dates: of whole hours a 24th is at midnight
 
 
 def _rounded(text: pd.Series[str]) -> Bools:
-    """Whether cells are like 1.70796E+12, with too few digits for the hours of an instant."""
-    return text.str.fullmatch(r"\d(?:[.,]\d+)?E\+(?:0?9|1\d)").to_numpy(dtype=bool)
+    """Whether cells are like 1.70796E+12, with too few digits for the seconds of an instant."""
+    return text.str.fullmatch(r"\d(?:[.,]\d{0,8})?[eE]\+?(?:0?9|1\d)").to_numpy(dtype=bool)
 
 
 def _require_plain(text: pd.Series[str], path: PathLike[str]) -> None:
@@ -233,8 +240,11 @@ def _wrong_form(form: str) -> str:
     return ""
 
 
-def resolution_h(column: pd.Series[str], form: str | None) -> float:
-    """How exactly time stamps are known [h]: to a month or a day; 0 for those with a time."""
+def resolution_h(column: pd.Series[str], form: str | None, hours: Floats) -> float:
+    """How exactly time stamps are known [h]: to a month or a day; 0 for those with a time.
+
+    If all are the first of a month, and more than a few, they stand for it.
+    """
     text = column.dropna().str.strip()
     if form is not None:
         of = set(re.findall(r"%-?(.)", form))
@@ -242,6 +252,8 @@ def resolution_h(column: pd.Series[str], form: str | None) -> float:
     else:
         has_time = text.str.fullmatch(DAY).mean() < MANY
         has_day = not bool(text.str.fullmatch(r"\d{4}-\d\d").all())
+    days = np.floor(hours / DAY_H).astype("datetime64[D]")
+    has_day &= len(days) <= FEW or bool((days > days.astype("datetime64[M]")).any())
     return 0.0 if has_time else DAY_H if has_day else MONTH_H
 
 

@@ -100,6 +100,15 @@ def back_to_start(struck: float) -> str:
     return f"In {percent(struck)} of the jobs a failure takes shards back to their start."
 
 
+def never_saves(names: Sequence[str], worst: float | None = None, n_jobs: int = 0) -> str:
+    """What a bad case takes from strategies that never save, and go on with nothing stale."""
+    costs = f", and the worst of {n_jobs:,} jobs costs {percent(worst or 0.0)} of useful time"
+    return (
+        f"Never saving ({', '.join(names)}) leaves nothing to go back to: a failure may take all "
+        f"of the job{costs if worst is not None else ''}."
+    )
+
+
 def waits_decide(
     needs: Sequence[SpareNeed], n_nodes: int, prices: JobPrices | None, of: str = "the job's"
 ) -> Iterator[str]:

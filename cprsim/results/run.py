@@ -89,6 +89,7 @@ class Result:
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
+    takes: str = ""  # memory and bandwidth of the cheapest, as a sentence
     limits: Mapping[str, tuple[HeldLimit, ...]] = field(default_factory=dict)  # by strategy
     policies: tuple[Policy, ...]  # in the scenario's order
     path: Path = field(metadata=NOT_STORED)
@@ -127,12 +128,8 @@ def cheapest_of(policies: Sequence[Policy], summary: Estimates, useful_h: float)
     """
 
     def cost(policy: Policy) -> float:
-        saves = any(
-            capture.every_h is None or n_saves_due(capture.every_h, useful_h)
-            for capture in policy.captures
-        )
         overhead = summary[policy.name][OVERHEAD].mean
-        return overhead + (0.0 if saves else WORTH_NO_SAVES)
+        return overhead + (WORTH_NO_SAVES if policy.never_saves(useful_h) else 0.0)
 
     finishing = [policy for policy in policies if summary[policy.name][FINISHED].mean == 1]
     return min(finishing, key=cost, default=None)

@@ -8,16 +8,20 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cprsim import failures as sources
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
 from cprsim.failures.clocks import JobClock, NodeClocks
+from cprsim.failures.correlated import CorrelatedNodes
 from cprsim.failures.frailty import ALIKE, Lemons, Shocks
+from cprsim.failures.injected import Injected
+from cprsim.failures.replay import Replay
+from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
 from cprsim.files.units import SIZE
 from cprsim.job.distributions import Constant, Exponential, Weibull
 from cprsim.job.legal import require_legal
 from cprsim.job.policy import CHECK, NO_CONTENT, STOP, Policy, Reach, SaveSchedule, Scope, checked
 from cprsim.job.records import (
+    Clock,
     Cluster,
     Costs,
     Duration,
@@ -52,7 +56,7 @@ from cprsim.scenario.job import Simulation
 from cprsim.scenario.quantities import duration_of
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import RecoverySection, options_of
-from cprsim.scenario.reverts import expected_reverts
+from cprsim.scenario.reverts import expected_reverts, struck_in_waits
 from cprsim.scenario.schema import Scenario
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.strikes import ScopeShares
@@ -119,6 +123,11 @@ class Experiment:
         expected = self.failures.expected(cluster, self.useful_h)
         reverted = expected_reverts(self.failures, self.scopes, self.shares, cluster, self.useful_h)
         n_nodes, node_bytes = section.n_nodes_of[section.state_role], section.shard_bytes
+        struck, clock = 0.0, self.failures.clock
+        if clock is Clock.WALL and reverted.n_shards_together:
+            struck = struck_in_waits(
+                self.failures, self.scopes, self.shares, cluster, self.useful_h
+            )
         return JobProfile(
             useful_h=self.useful_h,
             cluster=cluster,
@@ -137,7 +146,8 @@ class Experiment:
             mtbf_shard_h=reverted.mtbf_shard_h,
             n_shards_together=reverted.n_shards_together,
             overlapped_fraction=_overlapped_fraction(self, expected.mtbf_h),
-            clock=self.failures.clock,
+            waiting_fraction=struck,
+            clock=clock,
         )
 
     def at_costs_of(self, entry: RecoverySection) -> Experiment:
@@ -155,7 +165,7 @@ class Experiment:
         """Mean share of each scope among the failures over the useful hours."""
         shares, failures = self.shares, self.failures
         # one source: of all scopes, or in place of several, by draws or a longer MTBF
-        if not shares.of_source or not isinstance(failures, sources.SeveralSources):
+        if not shares.of_source or not isinstance(failures, SeveralSources):
             return shares.shares
         rate, *source_rates = failures.rates_per_h(self.cluster, self.useful_h)
         rates = [share * rate for share in shares.shares]
@@ -253,7 +263,7 @@ def _failures(
         of_scope[SILENT] = JobClock(strikes, range(cluster.n_nodes), clock=of_job.clock)
     of_source = tuple(i for i, scope in enumerate(scopes) if scope.name in of_scope)
     if of_scope:
-        of_job = sources.SeveralSources((("", of_job), *of_scope.items()))
+        of_job = SeveralSources((("", of_job), *of_scope.items()))
     reaches, rack = tuple(scope.reach for scope in scopes), scenario.cluster.rack
     return (
         of_job,
@@ -411,7 +421,7 @@ def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) 
         total = sum(watched.sizes.values())
         shares = tuple(weight / total for weight in watched.sizes.values())
         shocks = Shocks(1 / watched.every_h, tuple(watched.sizes), shares, watched.nodes)
-    nodes = sources.CorrelatedNodes(
+    nodes = CorrelatedNodes(
         lifetime=Weibull.from_mean(section.mtbf_h, section.shape),
         frailty=Lemons(lemons.share_fraction, lemons.factor, frailty) if lemons else frailty,
         shocks=shocks,
@@ -427,10 +437,10 @@ def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) 
     return nodes
 
 
-def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> sources.Injected:
+def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> Injected:
     slots = _slots(cluster, section.role)
     numbered = [tuple(slots[n] for n in servers) for servers in section.named_servers.values()]
-    return sources.Injected(
+    return Injected(
         useful_h=useful_h,
         slots=numbered[0] if numbered and not section.servers_at else slots,
         together=section.n_together,
@@ -442,7 +452,7 @@ def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> s
     )
 
 
-def replay_of(section: TraceFailures, path: Path, nodes: Path | None = None) -> sources.Replay:
+def replay_of(section: TraceFailures, path: Path, nodes: Path | None = None) -> Replay:
     """The outages of a file, and perhaps a table of its nodes. Raises as `source_of` does."""
     try:
         spec = section.spec if nodes is None else replace(section.spec, nodes=nodes)
@@ -455,4 +465,4 @@ def replay_of(section: TraceFailures, path: Path, nodes: Path | None = None) -> 
             f"the trace has {outages.n_outages} outage: what lies between outages can't be "
             f"told; replay needs {FEWEST_OUTAGES} at least"
         )
-    return sources.Replay(outages, from_first=section.begins == "first")
+    return Replay(outages, from_first=section.begins == "first")

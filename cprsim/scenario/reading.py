@@ -191,9 +191,12 @@ def read_text(path: Path) -> str:
         return content.decode("utf-8-sig")
     except (OSError, ValueError) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        if isinstance(error, FileNotFoundError) and len(path.parts) == 1 and not path.suffix:
-            near = did_you_mean(path, shipped_scenarios())
-            reason += f"; {near}`cprsim init --list` lists the names of those that come with cprsim"
+        if isinstance(error, FileNotFoundError):
+            near = did_you_mean(path, map(str, path.parent.glob("*.y*ml")))
+            if len(path.parts) == 1 and not path.suffix:
+                near = did_you_mean(path, shipped_scenarios())
+                near += "`cprsim init --list` lists the names of those that come with cprsim"
+            reason += near and f"; {near.rstrip()}"
         raise ScenarioError.at(Place(path), reason) from None
 
 
@@ -215,6 +218,12 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
         numbers = values[key].numbers
         if numbers is not None and numbers[0] > numbers[-1]:
             message = f"{quoted(entry.low)} as `low` lies above `high`, {quoted(entry.high)}"
+            raise ScenarioError.at(place, message, unknown_key)
+        here = None if loaded.place(key).option else number_at(loaded.data, key)
+        ends = () if here is None else values_along((entry.low, here, entry.high)).numbers
+        if ends and not ends[0] <= ends[1] <= ends[2]:
+            message = f"{quoted(entry.low)} to {quoted(entry.high)} leaves out the value itself"
+            message = f"{message}, {quoted(here)}"
             raise ScenarioError.at(place, message, unknown_key)
         for end in (values[key].written[0], values[key].written[-1]):
             loaded.varied({key: end}, lambda _, place=place: place)  # type: ignore[misc]

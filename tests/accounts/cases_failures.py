@@ -17,6 +17,7 @@ OUTAGES = sorted(
 LASTS = timedelta(hours=3)
 APRIL = "--period 2025-04-01..2025-05-01 --bootstrap 0"
 OF_3 = f"fit log.csv --nodes 3 {APRIL}"
+ZERO = "--bootstrap 0"
 RIGHT = {"values.mtbf_h.mean": 60.0, "values.n_failures": 12}
 
 
@@ -159,6 +160,8 @@ FLAPS = table("node,start,end", [
 CELLS = Random(7).sample([(hour, node) for hour in range(720) for node in range(60)], 288)
 AT_ONCE = [(hour, node) for hour in (100, 300, 500) for node in range(12)]
 OF_60 = f"fit log.csv --nodes 60 {APRIL}"
+MONTHS = [(f"n{k % 12}", f"{2023 + k // 30}-{1 + k % 5 + k // 12 % 2 * 6:02d}") for k in range(55)]
+MONTHS += MONTHS[:5]
 DAYS = [(f"n{k % 7}", BEGINS + timedelta(hours=11 * k, minutes=7)) for k in range(60)]
 
 
@@ -186,9 +189,27 @@ def xids(*minutes: int) -> str:
     )  # fmt: skip
 
 
+ALERTS = changes("event", "link lost", "link back")
+IPMI = table("date,time,host,direction", sorted(
+    (when.date(), when.time(), node, word) for at, node in OUTAGES
+    for when, word in ((at, "Asserted"), (at + LASTS, "Deasserted"))
+))  # fmt: skip
+JSON = [dict(zip(("node", "start", "end"), line.split(","), strict=True))
+        for line in spans().splitlines()[1:]]  # fmt: skip
 STATE = f"{OF_3} --column state=state"
 HARD = changes("state", "HARD_DOWN", "ok")
 CASES: list[Case] = [
+    # --------------------------------------------------------------------------------------- files
+    *(of(f"a header below {above!r}", above + spans()) for above in (
+        "Outages\n", '"Outages, April",,\n,,\n', "sep=,\n", "# a, b, c\n", "#", "# ",
+    )),
+    of("the header again", spans() + spans()),
+    *(refused(f"JSON around the rows: {key}", json.dumps(answer), key, "jq -c '" + key)
+      for key, answer in ((".data", {"data": JSON}), (".hits.hits", {"hits": {"hits": JSON}}))),
+    refused("JSON of lists", json.dumps([list(row.values()) for row in JSON]), "rows as lists"),
+    refused("blanks between columns", spans().replace(",", " "), "separate columns by commas"),
+    of("a date and a time of the day", IPMI, f"{OF_3} --column node=host --column start=date+time "
+       "--down Asserted --column state=direction"),
     # ------------------------------------------------------------------------------------- columns
     of("ordinary columns beside an outage",
        spans("node,start,end,cause,rack,closed", "disk fan ecc nic psu", "r1 r2 r3", "closed"),
@@ -198,7 +219,7 @@ CASES: list[Case] = [
             "--ignore severity leaves out"),
     of("two known words", changes("what", "PROBLEM", "RECOVERY")),
     refused("two unknown words", changes("ereignis", "weg", "da"),
-            "'ereignis' (weg 12, da 12", "--column state=ereignis", "--ignore"),
+            "weg 12, da 12: --column state=ereignis --down WORDS"),
     of("two unknown words, one of which is said to be bad", changes("ereignis", "weg", "da"),
        f"{OF_3} --down weg", says=("by 'ereignis' (down: weg; up: da)",)),
     of("stays in every state", stays("DOWN", "UP")),
@@ -248,7 +269,8 @@ CASES: list[Case] = [
               "is no node, nor a list such as n1,n2")
       for known, text in (
           (("3", "4"), "4+3"), (("4", "8"), "4..8"), (("4", "8"), "4-8"), (("4", "8"), "4 to 8"),
-          (("n1", "n2"), "n1 N2.site"), (("n1", "n2"), "n1 +3 more"),
+          (("n1", "n2"), "n1 N2.site"), (("n1", "n2"), "n1 +3 more"), (("n1", "n2"), "n1#n2"),
+          (("n1", "n2"), "n1_N2"), (("4", "8"), "4*8"),
       )),
     refused("a broken list of nodes", spans().replace("srv01", "srv[01-02"), "is no list of nodes"),
     of("rows without a node",
@@ -313,8 +335,10 @@ CASES: list[Case] = [
     refused("outages that fill much of the log", FLAPS, "--period says", command="fit log.csv"),
     refused("texts that take turns", changes("cause", "link lost", "link back"),
             "'cause' (words that take turns"),
-    refused("times of the day", spans("node,start,x,till", "10:15 9:20"), "'till' (instants",
-            command=f"{OF_3} --ignore x"),
+    refused("times of the day", spans("node,start,x,till", "10:15 9:20"),
+            "'till' (times of the day: --column start=start+till", command=f"{OF_3} --ignore x"),
+    *(refused(f"words that take turns, by {way}", ALERTS, "take turns", "--column state=event",
+              command=f"{OF_3} --column {way}") for way in ("cause=event", "node=event+node")),
     refused("jobs with their ids", table("job_id,node,start,end", (
         (k, "srv01", f"2025-04-{k:02d}T01:00", f"2025-04-{k:02d}T03:00") for k in range(10, 19)
     )), "each row is a job", "--ignore job_id"),
@@ -340,7 +364,7 @@ CASES: list[Case] = [
             "leave such ends empty"),
     *(of(f"two sources: {name}", twice(name), f"{OF_3[:-1]}0") for name in (
         "srv{1}", "node/{0}", "http://{0}:9100/metrics", "{0}-bmc", "srv-{1:02d}", "{0}.",
-        "{0}.mgmt.example",
+        "{0}.mgmt.example", "srv_{1}", "root@{0}", "'{0}'",
     )),
     of("nodes whose names are within others'", twice("login{1}"),
        f"fit log.csv --nodes 6 {APRIL}", values={"values.n_nodes": 6, "values.n_failures": 24}),
@@ -348,7 +372,25 @@ CASES: list[Case] = [
         ("srv01", "2025-04-03"), (f'"{text}"', "2025-04-05")]), "nor a list such as n1,n2")
       for text in ("srv01-03", "srv01..03", "srv01/02/03", "srv01~03", "srv01,02", "host=srv01")),
     *(of(f"no node: {name}", spans() + f"{name},2025-04-03T00:00,2025-04-29T00:00\n")
-      for name in ("(unknown)", "???", "<nil>", "unbekannt", "unknown host", "Total")),
+      for name in ("(unknown)", "???", "<nil>", "unbekannt", "unknown host", "Total", "localhost",
+                    "0")),
+    refused("dates of which a node has several", table("node,start", MONTHS),
+            "5 of 60 rows repeat a node and its date", "--coalesce '0 s' keeps them"),
+    of("months of which a node has several, said", table("node,start", MONTHS),
+       f"fit log.csv --nodes 12 --period 2023-01-01..2025-01-01 --coalesce 0s {ZERO}",
+       values={"values.n_failures": 60, "values.n_instants": 60},
+       says=("Begins are known to 672 h alone",)),
+    *(refused(f"an instant of another time: {odd}", table("node,start", (
+        (node, odd if k == 5 else f"{at.timestamp():.0f}") for k, (at, node) in enumerate(OUTAGES)
+    )), f":7: start: '{odd}' is no instant", command=f"{OF_3}{unit}")
+      for odd in ("3600", "4102444800") for unit in ("", " --time-unit s")),
+    of("up that is called down", changes("was", "ALARM", "OK"), f"{OF_3} --down OK",
+       values={"values.n_failures": 12}, says=("nodes are down for 87% of the time (is it up",)),
+    of("outages that come back", table("node,start,end", [
+        (node, at.isoformat(), (at + timedelta(hours=1)).isoformat())
+        for one, node in OUTAGES for at in (one, one + timedelta(minutes=70))
+    ]), values={"values.n_failures": 24},
+       says=("12 failures are within an hour of another of the same node (--coalesce '1 h'",)),
     of("begins known to an hour", hours(CELLS), OF_60, values={"values.mtbf_h.mean": 2.5}),
     of("begins known to an hour, of which some are together", hours(CELLS[:60] + AT_ONCE), OF_60,
        values={"values.n_instants": 63}, says=("up to 12 at once",)),
@@ -366,6 +408,7 @@ CASES: list[Case] = [
               command="fit log.csv --time-unit h")
       for a, b, says in (("1.050", "2.020", "one between thousands?"),
                          ("5", "1.77E+09", "is rounded"),
+                         ("5", "1.772436e+09", "is rounded"),
                          ("93,27", "150,5", "decimal point"), ("93", "1'020", "decimal point"))),
     of("numbers between commas", "node,start\na,5.125\nb,7.125\na,12.125\nb,13.375\n",
        "fit log.csv --time-unit h --period 0..20 --bootstrap 0",

@@ -30,6 +30,14 @@ def up(series: dict[str, tuple[int, int, tuple[int, ...]]], step_h: float = 1.0)
     return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
 
 
+def without(answer: str, first: int, end: int) -> str:
+    """The answer without the samples of some hours."""
+    document = json.loads(answer)
+    for series in document["data"]["result"]:
+        del series["values"][first:end]
+    return json.dumps(document)
+
+
 def event(node: str, reason: str, hours: float, **more: Any) -> dict[str, Any]:
     """An event of Kubernetes about a node."""
     return {
@@ -85,6 +93,37 @@ CASES: list[Case] = [
         f"fit log.json {ZERO}",
         {"values.node_hours": 299 + 99 + 199, "values.mtbf_h.mean": (299 + 99 + 199) / 3 / 3,
          "frames.times.2.n_censored": 1},
+    ),
+    Case(
+        "Prometheus: a hole of 24 samples",
+        {"log.json": without(up({node: (0, 299, down) for node, down in (
+            ("a", (50,)), ("b", (98, 99)), ("c", ()))}), 200, 224)},
+        f"fit log.json {ZERO}",
+        {"values.node_hours": 3 * (299 - 24), "values.mtbf_h.mean": (299 - 24) / 2},
+        says=("3 hole(s) in the samples, 8.0% of the time: the rate leaves them out",),
+    ),
+    Case(
+        "Prometheus: nodes that are down at the first sample",
+        {"log.json": up({"a": (0, 299, (0, 1, 50)), "b": (0, 299, (0, 98)), "c": (9, 299, (9,))})},
+        f"fit log.json {ZERO} -v",
+        {"values.n_failures": 2, "values.n_instants": 2, "frames.times.2.n_observed": 2},
+        says=("3 outage(s) under way when their node was first seen: no failures",),
+    ),
+    Case(
+        "changes after the states of all",
+        {"log.csv": table("node,start,state", [
+            ("a", at(0), "down"), ("b", at(0), "up"), ("a", at(5), "up"), ("b", at(70), "down"),
+            ("b", at(72), "up"), ("a", at(90), "down"), ("a", at(93), "up"),
+        ])},
+        f"fit log.csv {FEBRUARY} {ZERO}",
+        {"values.n_failures": 2, "values.n_nodes": 2},
+    ),
+    Case(
+        "Prometheus: a metric of which 1 is bad, whatever its name",
+        {"log.json": up({node: (0, 99, tuple(k for k in range(100) if k not in (20, 60)))
+                         for node in "abc"})},
+        f"fit log.json {ZERO}",
+        refused=("nodes are down for 97 h each, most of the time", "--down WORDS"),
     ),
     Case(
         "Prometheus: a period that is longer than the samples",

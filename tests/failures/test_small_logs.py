@@ -351,7 +351,8 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     ),
     (f"{TIDY}a,2024-02-01,\n", {"period": ("2262-04-12", "2262-04-13")}, ": period: ",
      "no outage begins within the period"),
-    ("node,start\na,1.7e12\nb,1.71e12\n", HOURS, ":2: ", "look like ms since 1970 (2023-11-14 to"),
+    ("node,start\na,1700000000000\nb,1710000000000\n", HOURS, ":2: ",
+     "look like ms since 1970 (2023-11-14 to"),
     ("node,start\na,20240501\n", {}, ":2: ", "the times are numbers: say in which unit"),
     ("node,start\na,2024-05-01T00:00Z\na,2024-05-02T00:00\n", {}, ":3: ", "have a zone or none"),
     *(
@@ -453,3 +454,11 @@ def test_the_advice_for_an_archive_of_nagios_makes_a_table(tmp_path: Path) -> No
     table = subprocess.check_output(command[0].replace("FILE", "log"), shell=True, cwd=tmp_path)
     log = read(written(tmp_path, table))
     assert (log.start_h.tolist(), log.end_h.tolist()) == ([0], [1])
+
+
+def test_a_table_of_more_rows_than_memory_takes_is_refused_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cprsim.logs.reading.MOST_ROWS", 2)
+    with pytest.raises(TraceError, match="more than 2 rows: split it"):
+        read(written(tmp_path, f"{TIDY}a,1,2\na,3,4\na,5,6\n"), **HOURS)

@@ -1,23 +1,16 @@
-"""Causes that compete: fits of one, costs, and a fragment for each."""
+"""Causes that compete: fits of one, which the others censor."""
 
 from __future__ import annotations
-
-from itertools import islice
-from math import sqrt
 
 import numpy as np
 import pytest
 
 from cprsim.failures.outages import Outages, outages_of
-from cprsim.failures.several import SeveralSources
-from cprsim.logs.fit.causes import by_cause, fragment_of_all, overhead
 from cprsim.logs.fit.correlated_fit import fit_correlated
 from cprsim.logs.fit.families import WEIBULL, fit
 from cprsim.logs.fit.goodness import rank
 from cprsim.logs.fit.lifetimes import gaps, repair_times, uptimes
-from cprsim.logs.fit.report import fit_failures
-from cprsim.results.pipeline import failures_of
-from tests.fitting.logs import assembled, outages
+from tests.fitting.logs import outages
 
 WINDOW_H = 8760.0
 
@@ -83,35 +76,3 @@ def test_the_true_family_is_not_rejected_for_what_competes() -> None:
         lives = uptimes(competing(10 + seed, n_nodes=4).choosing("disk"))
         p_values.append(rank(lives, n_bootstrap=39, seed=seed, families=["weibull"]).best.p_value)
     assert 0.2 < np.mean(p_values) < 0.8
-
-
-def test_what_each_cause_costs_is_counted_on_the_job() -> None:
-    failed = [("gpu", 10 + 40 * k) for k in range(12)] + [("disk", 25 + 60 * k) for k in range(6)]
-    failed += [("fan", 7), ("fan", 300)]
-    rows = [(n % 10, at_h, at_h + 2, cause) for n, (cause, at_h) in enumerate(failed)]
-    log = outages(*rows, n_nodes=10, window_h=500.0)
-    rows = [row for row, _ in by_cause(fit_failures(log, n_job_nodes=5, n_bootstrap=0))]
-    assert [row["cause"] for row in rows] == ["gpu", "disk", "(other causes)"]
-    assert [row["n_failures"] for row in rows] == [12, 6, 2]
-    assert rows[0]["job_rate_per_h"] == pytest.approx(12 / 500 * 5 / 10)
-    assert rows[0]["mean_repair_h"] == pytest.approx(2)
-    all_rates, save_h = 20 / 500 / 2, 5 / 60
-    before = sqrt(2 * save_h * all_rates) + save_h * all_rates
-    after = sqrt(2 * save_h * all_rates * 8 / 20) + save_h * all_rates * 8 / 20
-    assert rows[0]["overhead_saved_fraction"] == pytest.approx(before - after)
-    assert overhead(0.0) == 0.0
-
-
-@pytest.mark.long
-def test_a_scenario_takes_a_source_for_each_cause() -> None:
-    causes = by_cause(fit_failures(competing(1), n_bootstrap=0))
-    fragment = str(fragment_of_all(causes))
-    experiment = assembled(fragment, "cluster.trainers=20", "cluster.emb_ps=10")
-    assert [(one.name, one.reach.name) for one in experiment.scopes] == [
-        ("network", "NODE"), ("disk", "NODE"),
-    ]  # fmt: skip
-    assert isinstance(experiment.failures, SeveralSources)
-    rates = experiment.failures.rates_per_h(experiment.cluster, 20.0)
-    assert rates == pytest.approx([row["job_rate_per_h"] for row, _ in causes], rel=0.15)
-    failures = islice(failures_of(experiment, 0), 20)
-    assert {failure.source for failure in failures} == {0, 1}

@@ -63,9 +63,7 @@ def test_a_log_of_saves_and_loads_is_recognised(tmp_path: Path) -> None:
     ("arguments", "complaint"),
     [
         (["--node", "rack9"], "no node 'rack9'"),
-        (["--causes", "--cause", "disk"], "--causes: takes all causes"),
         (["--coalesce", "soon"], "--coalesce: "),
-        (["--causes"], "--causes: the log names 1 cause(s) with 5 failures"),
         (["--column", "start"], "'start' is no pair"),
         (["--period", "2024-01-01"], "--period: '2024-01-01' is no FROM..TO"),
         (["--format", "infinitehbd"], "--column: belongs to format "),

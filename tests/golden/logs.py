@@ -32,7 +32,6 @@ FITS = {
 FITS_OF_DATA = {
     "node": f"{LANL} --system 2 --node 2/22 {FEW}",
     "cause": f"{LANL} --system 18 --cause hardware --period 2004-01-01..2005-01-01 {FEW}",
-    "by cause": f"{LANL} --system 20 --causes --period 2004-01-01..2004-07-01 {FEW}",
     "dates": f"{LANL} --system 19 --nodes dates {FEW}",
     "together": f"{LANL} --system 2 --period 2000-01-01..2001-01-01 --together 10min {FEW}",
     "system": f"{LANL} --system 8 {FEW}",

@@ -29,6 +29,9 @@ ONE_WRONG = {
     "no target": ((", target_pls: 0.1", ""), 15, "recovery.1.target_pls", "is missing"),
     "section that is a number": (("job: {useful: 50 h}", "job: 50"), 2, "job", "not a section"),
     "key twice": (("  shard_size: 50 GB", "  emb_ps: 4"), 6, "cluster.emb_ps", "line 5 has it"),
+    "range beside the value": (
+        ("name: good", "name: good\nunknown: {costs.load: {low: 5 min, high: 9 min}}"),
+        2, "unknown.costs.load", "leaves out the value itself, `3 min`"),
     "tag": (("name: good", "name: !!python/name:os.system good"), 1, "", "not allowed"),
 }  # fmt: skip
 
@@ -100,5 +103,7 @@ def test_what_is_no_scenario_says_so(
 
 def test_paths_that_are_no_file(tmp_path: Path) -> None:
     assert "No such file" in problems(tmp_path / "none.yaml")[0].message
+    near = write(tmp_path, changed(("name: good", "name: near")))
+    assert f"did you mean `{near}`?" in problems(near.with_suffix(".yml"))[0].message
     assert "cannot be read: Is a directory" in problems(tmp_path)[0].message
     assert "cannot be read" in problems(tmp_path / ("x" * 5000))[0].message

@@ -15,7 +15,6 @@ from cprsim.commands.options import Bootstrap, CliOption, FileName, with_fields_
 from cprsim.errors import ParameterError, one_line, watch
 from cprsim.files import require_new, write_new
 from cprsim.logs.files import head_of
-from cprsim.logs.fit.causes import by_cause, fragment_of_all
 from cprsim.logs.fit.cost_fit import COST_KINDS, costs_fragment, fit_costs, read_transfers
 from cprsim.logs.fit.fragments import failures_fragment, fragment_of
 from cprsim.logs.fit.lifetimes import Age
@@ -39,7 +38,6 @@ N_BOOTSTRAP = 199  # samples by default
 def fit(
     log: Annotated[str | Path, CliOption(metavar="LOG")],
     *,
-    causes: bool = False,
     age: Age | None = None,
     job_nodes: Annotated[int | None, Ge(1)] = None,
     bootstrap: Bootstrap = N_BOOTSTRAP,
@@ -61,8 +59,6 @@ def fit(
         ``ignore``, ``down``, ``time_unit``, ``date_format``, ``tz``, ``system``, ``repair``,
         ``coalesce``, ``together``, ``cause``, ``not_cause``, ``node``, as ``cprsim fit --help``
         and ``help(cprsim.fit)`` describe them.
-    causes : bool, default False
-        A fit for each cause, and which to fix first.
     age : {"new", "unknown"}, optional
         Nodes when the log begins; unknown leaves out their first up-times. Default: new.
     job_nodes : int, optional
@@ -76,8 +72,8 @@ def fit(
     -------
     Answer
         ``frames["families"]`` (a row per kind of times and family, the best by AIC first),
-        ``["parameters"]``, ``["times"]``, ``["observation"]``, ``["causes"]`` where asked for;
-        ``values["fragment"]``, as data ``["failures"]`` and ``["scopes"]``, or ``["costs"]``;
+        ``["parameters"]``, ``["times"]``, ``["observation"]``;
+        ``values["fragment"]``, as data ``["failures"]`` or ``["costs"]``;
         ``values["mtbf_h"]`` of the job. ``rows["uptimes"]``: a row per up-time.
 
     Raises
@@ -99,14 +95,10 @@ def fit(
     if save is not None:
         require_new(Path(save))
     spec = LogSpec(**log_options)
-    if causes and spec.cause is not None:
-        raise ParameterError("takes all causes: name no single `cause`", option="--causes")
     watch.doing("reading the log")
     file = Path(log)
     if spec.format == COSTS_FORMAT or (spec.format is None and _has_costs(file, spec.names)):
-        of_failures = {
-            **spec.options_given, "--causes": causes, "--age": age, "--job-nodes": job_nodes
-        }  # fmt: skip
+        of_failures = {**spec.options_given, "--age": age, "--job-nodes": job_nodes}
         return _costs(file, spec, {option for option, value in of_failures.items() if value},
                       bootstrap, save)  # fmt: skip
     outages = read_log(file, spec)
@@ -115,9 +107,8 @@ def fit(
         outages, one_line(file.name), n_job_nodes=job_nodes, age=age, n_bootstrap=bootstrap,
         cause=spec.cause,
     )  # fmt: skip
-    of_causes = by_cause(fitted, age) if causes else []
-    fragment = fragment_of_all(of_causes) if causes else fragment_of(fitted)
-    return answer_of_fit(fitted, fragment, [row for row, _ in of_causes], _saved(save, fragment))
+    fragment = fragment_of(fitted)
+    return answer_of_fit(fitted, fragment, _saved(save, fragment))
 
 
 def fitted_fragment(log: Path, n_nodes: int) -> tuple[str, tuple[str, ...]]:
@@ -134,9 +125,9 @@ def _costs(
     log: Path, spec: LogSpec, options: set[str], bootstrap: int, save: str | Path | None
 ) -> Answer:
     """The fit of a log of saves and loads; most options are for logs of failures."""
-    if wrong := sorted(options - {"--format", "--column", "--time-unit"}):
+    if wrong := sorted(options - {"--format", "--column", "--time-unit", "--ignore"}):
         raise ParameterError("belongs to logs of failures, not of saves and loads", wrong[0])
-    transfers, notes = read_transfers(log, columns=spec.names, time_unit=spec.time_unit)
+    transfers, notes = read_transfers(log, spec)
     watch.doing("fitting")
     fits, origin = fit_costs(transfers, n_bootstrap=bootstrap), one_line(log.name)
     fragment = costs_fragment(fits, origin)

@@ -16,9 +16,8 @@ import pandas as pd
 from cprsim.commands.fit.figures import nodes_figure, subject_figure
 from cprsim.errors import ParameterError, one_line
 from cprsim.job.records import NO_NUMBER
-from cprsim.logs.fit.causes import RESTART_H, SAVE_H
 from cprsim.logs.fit.fragments import Fragment, job_fragment, unit_of
-from cprsim.logs.fit.observation import WORST_FRACTION, node_hours
+from cprsim.logs.fit.observation import WORST_FRACTION
 from cprsim.logs.fit.report import Fitted, frames_of, sentences
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
@@ -38,49 +37,34 @@ from cprsim.results.words import count, suited
 if TYPE_CHECKING:
     from cprsim.logs.fit.cost_fit import CostFit
 
-MONTH_H = 720.0  # of 30 days
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
+OF_FIT = (  # values of the answer
+    "mtbf_h", "n_job_nodes", "job_share", "n_failures", "cause", "share_of_zero_gaps",
+    "weekly_dispersion", "share_of_worst", "worst_nodes", "contradictions",
+)  # fmt: skip
+OF_LOG = ("n_nodes", "node_hours", "window_h", "balance")
 NEXT = "The page has the fragment for a scenario; --save FILE writes it."
 Frames = dict[str, pd.DataFrame]
 
 
-def answer_of_fit(
-    fitted: Fitted,
-    fragment: Fragment | str,
-    causes: Sequence[Mapping[str, Any]] = (),
-    files: Sequence[Path] = (),
-) -> Answer:
-    """The answer of a fit: distributions, the fragment or why it is missing, and causes."""
-    rows_of = fitted.frames | ({"causes": list(causes)} if causes else {})
-    frames = {name: pd.DataFrame(rows) for name, rows in rows_of.items()}
+def answer_of_fit(fitted: Fitted, fragment: Fragment | str, files: Sequence[Path] = ()) -> Answer:
+    """The answer of a fit: distributions, and the fragment or why it is missing."""
+    frames = {name: pd.DataFrame(rows) for name, rows in fitted.frames.items()}
     written = None if isinstance(fragment, str) else fragment
     of_job = written
     with suppress(ParameterError):
         of_job = job_fragment(fitted)
     sections = {} if written is None else written.sections
     values = {
-        "mtbf_h": fitted.mtbf_h,
-        "n_job_nodes": fitted.n_job_nodes,
-        "n_nodes": fitted.outages.n_nodes,
-        "job_share": fitted.job_share,
-        "n_failures": fitted.n_failures,
+        **{name: getattr(fitted, name) for name in OF_FIT},
+        **{name: getattr(fitted.outages, name) for name in OF_LOG},
         "n_instants": len(fitted.groups),
-        "node_hours": node_hours(fitted.outages),
-        "window_h": fitted.outages.window_h,
-        "cause": fitted.cause,
-        "share_of_zero_gaps": fitted.share_of_zero_gaps,
         "group_sizes": fitted.larger_groups.tolist(),
-        "weekly_dispersion": fitted.weekly_dispersion,
         "worst_fraction": WORST_FRACTION,
-        "share_of_worst": fitted.share_of_worst,
-        "worst_nodes": fitted.worst_nodes,
         "trend": {**asdict(fitted.trend), "differs": fitted.trend.differs},
-        "contradictions": fitted.contradictions,
-        "balance": fitted.outages.balance,
         "warnings": list(fitted.warnings),
         "fragment": None if written is None else str(written),
         "failures": sections.get("failures", {}),
-        "scopes": sections.get("scopes", []),
         "job_fragment": None if of_job is None else str(of_job),
         "job_failures": {} if of_job is None else of_job.sections["failures"],
         "why_no_fragment": fragment if isinstance(fragment, str) else None,
@@ -194,41 +178,12 @@ def _what_fits(frames: Frames) -> list[Block]:
     ]
 
 
-def _of_causes(causes: pd.DataFrame) -> Table:
-    """Cost of each cause to a job, and the shape of its up-times (wear-out)."""
-    rows = causes.assign(
-        monthly=[_spread(row, "job_rate_per_h", MONTH_H) for row in causes.to_dict("records")],
-        saved=causes["overhead_saved_fraction"] * 100,
-    )
-    headings = {
-        "cause": "cause", "n_failures": "failures", "monthly": "of the job per 30 days (95 %)",
-        "mean_repair_h": "repair, h", "saved": "overhead saved, %",
-        "uptime_shape": "shape (95 %)",
-    }  # fmt: skip
-    return _table(rows, "Cost of each cause to the job; shape of Weibull up-times", headings)
-
-
 # ------------------------------------------------------------------------------ the documents
 
 
 def _of_failures(
     fitted: Fitted, frames: Frames, scenario: Sequence[Block], following: Sequence[str]
 ) -> Document:
-    (how_often, how_sure), (what_not, *remarks) = fitted.answer, fitted.remarks
-    answer, table, besides = [how_often, how_sure], _best(frames["times"]), list[Block]()
-    if "causes" in frames:
-        worst = frames["causes"].iloc[0]
-        fix = (
-            f"Fix {one_line(worst['cause'], 30)} first: without it, full recovery would cost "
-            f"{100 * worst['overhead_saved_fraction']:.2f} % of useful time less."
-        )
-        assumed = (
-            "Overhead saved: of full recovery with saves at Young's interval, if a save takes "
-            f"{SAVE_H * 60:g} min and a restart {RESTART_H * 60:g} min."
-        )
-        answer, remarks = [how_often, fix], [assumed, what_not, *remarks]
-        what_not = how_sure
-        table, besides = _of_causes(frames["causes"]), [table]
     dots = "Each failure as a dot over time, a row for each node."
     curves = "Survival with the fitted families, hazard over age, and quantiles."
     pictures = [
@@ -237,16 +192,15 @@ def _of_failures(
           for subject, title in zip(fitted.subjects, TITLES.values(), strict=True)
           if subject.ranking is not None),
     ]  # fmt: skip
-    answer = [*filter(None, [fitted.much_left_out]), *answer]
     return Document(
         title=f"How often a job fails: {fitted.origin}",
         question=f"How often does a job on {fitted.n_job_nodes} nodes of this log fail, and how?",
-        answer=answer,
-        table=table,
-        remarks=[what_not, *remarks, *following],
+        answer=[*filter(None, [fitted.much_left_out]), *fitted.answer],
+        table=_best(frames["times"]),
+        remarks=[*fitted.remarks, *following],
         sections=[
             Section("For the scenario", scenario),
-            Section("What fits", [*besides, *_what_fits(frames), *pictures]),
+            Section("What fits", [*_what_fits(frames), *pictures]),
             Section("Limits of a single distribution", [Words(_correlation(fitted))]),
         ],
     )

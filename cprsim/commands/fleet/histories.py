@@ -97,7 +97,10 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
         raise ScenarioError.at(loaded.place("fleet.spares"), message, key="cluster.repair")
     kinds = []
     for number, kind in enumerate(population.kinds):
-        experiment = assemble(scenario_of(loaded, kind, number))
+        job = scenario_of(loaded, kind, number)
+        if is_alone(section):  # then its intervals are by the waits for these spares
+            job = job.varied({"cluster.spares": section.spares}, job.place)
+        experiment = assemble(job)
         cluster = replace(experiment.cluster, n_spares=section.spares)
         if section.nodes is not None and cluster.n_nodes > section.nodes:
             n_nodes = f"{cluster.n_nodes:,} nodes"
@@ -221,6 +224,7 @@ class FleetCell:
     means: Mapping[str, tuple[Number, ...]]
     used: Usage
     usage: tuple[Usage, ...]
+    n_saves: int
 
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
@@ -264,6 +268,7 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
         means={str(name): tuple(of) for name, of in per_job.groupby(jobs.kind).mean().items()},
         used=_total_usage([*usage, *of_spares]),
         usage=tuple(usage),
+        n_saves=int(jobs.n_saves.sum()),
     )
 
 

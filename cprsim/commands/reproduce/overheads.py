@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cprsim.commands.reproduce.estimates import StudyEstimate, series
+from cprsim.commands.reproduce.estimates import StudyEstimate, series, stack
 from cprsim.commands.reproduce.study import Summary, Work
 from cprsim.commands.reproduce.verdicts import TOLERANCE, Ours, Tested
 from cprsim.files import finite_or_none
@@ -76,13 +76,10 @@ class Simulated:
 
     def stack(self, label: Labels) -> tuple[Series, ...]:
         """Stacked bars of mean overhead by cause, in percent; the interval is that of the total."""
-        parts = [part for part in IN_TABLES if any(self[n, share_of(part)].mean > 0 for n in label)]
-        low, high = zip(*(self.percent(name).ends for name in label), strict=True)
-        return tuple(
-            series(part, label.values(), [self.percent(n, share_of(part)).mean for n in label],
-                   *((low, high) if part == parts[-1] else ((), ())), kind="stack")
-            for part in parts
-        )  # fmt: skip
+        shares = {part: [self.percent(name, share_of(part)).mean for name in label]
+                  for part in IN_TABLES}  # fmt: skip
+        parts = {part: of for part, of in shares.items() if any(share > 0 for share in of)}
+        return stack(parts, label.values(), map(self.percent, label))
 
 
 def simulate_cases(

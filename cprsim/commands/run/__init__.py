@@ -20,6 +20,7 @@ from cprsim.commands.options import (
     source_of,
 )
 from cprsim.commands.run.answer import answer_of_run, drawings_of_run
+from cprsim.commands.run.sentences import takes_of
 from cprsim.errors import ParameterError, one_line, watch
 from cprsim.pages.figures import drawing
 from cprsim.results import pipeline
@@ -108,6 +109,7 @@ def run(
             finish = {k: of for k, of in summary.items() if of[FINISHED].mean == 1}
             decisive |= {
                 "assumption": decisive_assumption(loaded, choice.name),
+                "takes": takes_of(choice, experiment),
                 "spares": spares_of(experiment, finish, [choice.name]),
             }
         return write_run(

@@ -17,7 +17,6 @@ from cprsim.errors import CprsimError, InputError, ParameterError, Place, Proble
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, ListingBlock
 from cprsim.results.run import warnings_of
-from cprsim.results.words import count
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.kernel import ClickFile
 from cprsim.scenario.population import population_of
@@ -86,7 +85,7 @@ def _answer(
     ]
     frame = pd.DataFrame(rows, columns=["file", "line", "key", "message"], dtype=object)
     values: dict[str, Any] = {"valid": scenario is not None}
-    verdict, about = count(len(problems), "problem"), name
+    verdict, about = "this can't run", name
     if scenario is not None:
         strategies, about = [entry.name for entry in scenario.recovery], scenario.name
         values |= {"strategies": strategies, "warnings": list(warnings)}

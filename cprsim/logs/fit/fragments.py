@@ -56,10 +56,6 @@ class Fragment:
 
 def _block(section: Mapping[str, Any], remarks: Mapping[str, str], indent: str) -> Iterator[str]:
     for key, value in section.items():
-        if key == "failures":  # of a scope
-            yield f"{indent}{key}:"
-            yield from _block(value, {}, indent + "  ")
-            continue
         line, remark = f"{indent}{key}: {_flow(value)}", remarks.get(key, "")
         if remark and len(line) + len(remark) > WIDEST_WITH_REMARK:
             yield f"{indent}# {remark}"
@@ -237,13 +233,15 @@ def _of_failures(
     fitted: Fitted, section: Mapping[str, Any], above: list[str], remarks: Mapping[str, str]
 ) -> Fragment:
     """With the log that it is of, what speaks against a fit of it, and the repairs."""
-    cause, facts, lines = fitted.cause, fitted.observation, [f"fitted to {fitted.origin}"]
+    cause, lines = fitted.cause, [f"fitted to {fitted.origin}"]
+    words = "{value} ({source}: {how})"
+    fact = {name: words.format_map(of) for name, of in fitted.observation.items()}
     if cause is not None:
         lines.append(f"only causes with {cause!r}; other outages censor up-times")
     lines += [
-        f"nodes: {facts['n_nodes']}",
-        f"window: {fitted.outages.window_h:.6g} h, from {facts['begins']} to {facts['ends']}",
-        f"ages: {facts['ages']}",
+        f"nodes: {fact['n_nodes']}",
+        f"window: {fitted.outages.window_h:.6g} h, from {fact['begins']} to {fact['ends']}",
+        f"ages: {fact['ages']}",
     ]
     if fitted.gaps.ranking is not None and fitted.gaps.ranking.none_fits:
         lines.append(

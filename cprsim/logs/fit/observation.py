@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,23 +11,6 @@ from cprsim.failures.outages import ROUNDING_H, Outages
 from cprsim.job.distributions import p_strikes
 from cprsim.job.records import WEEK_H, Bools, Floats, Ints
 from cprsim.logs.fit.lifetimes import Age
-
-
-class Fact(NamedTuple):
-    """One thing that the observation rests on, and from where it is known."""
-
-    value: int | str
-    source: (
-        str  # given with an option, read from the file, or inferred from what it happens to hold
-    )
-    how: str  # which option, or by what reasoning
-
-    def __str__(self) -> str:
-        return f"{self.value} ({self.source}: {self.how})"
-
-
-Observation = dict[str, Fact]
-"""Number of watched nodes (`n_nodes`), the period (`begins`, `ends`), and the nodes' `ages`."""
 
 AGES = {  # without dates of the nodes, and with
     "new": (
@@ -46,8 +28,12 @@ WHY_INFERRED = {
 }
 
 
-def observation(outages: Outages, age: Age | None) -> Observation:
-    """Return the observation of a log; `age` is that of the nodes as it begins, if given."""
+def observation(outages: Outages, age: Age | None) -> dict[str, dict[str, int | str]]:
+    """How many nodes were watched, from when to when, and their ages as it began.
+
+    Each with its value, its source (given, read or inferred), and which option or reasoning says
+    it; `age` is that of the nodes, if given.
+    """
     origins = outages.facts if age is None else {**outages.facts, "ages": ("given", "--age")}
     values: dict[str, int | str] = {
         "n_nodes": outages.n_nodes,
@@ -55,10 +41,12 @@ def observation(outages: Outages, age: Age | None) -> Observation:
         "ends": instant(outages, outages.window_h),
         "ages": AGES[age or "new"][outages.lives is not None],
     }
-    return {
-        name: Fact(value, *origins.get(name, ("inferred", WHY_INFERRED.get(name, "see --period"))))
-        for name, value in values.items()
-    }
+    facts = dict[str, dict[str, int | str]]()
+    for name, value in values.items():
+        inferred = "inferred", WHY_INFERRED.get(name, "see --period")
+        source, how = origins.get(name, inferred)
+        facts[name] = {"value": value, "source": source, "how": how}
+    return facts
 
 
 def instant(outages: Outages, at_h: float) -> str:
@@ -68,13 +56,6 @@ def instant(outages: Outages, at_h: float) -> str:
     except ValueError:  # hours of its own zero
         return f"{float(outages.origin.removesuffix(' h')) + at_h:g} h"
     return (begins + timedelta(hours=at_h)).replace(microsecond=0).isoformat()
-
-
-def node_hours(outages: Outages) -> float:
-    """Hours that all nodes were there together [h], down ones included."""
-    if outages.lives is None:
-        return outages.n_nodes * outages.window_h
-    return float((outages.lives[2] - outages.lives[1]).sum())
 
 
 # ------------------------------------------------- failures that come together, nodes that differ
@@ -99,7 +80,7 @@ def share_of_job(groups: Ints, n_job: int, n_nodes: int) -> float:
 def job_rate_per_h(outages: Outages, n_job: int) -> float:
     """Rate of events of the chosen cause that strike a job [1/h]; simultaneous failures are one."""
     groups = failure_groups(outages)
-    watched_h = node_hours(outages) / outages.n_nodes
+    watched_h = outages.node_hours / outages.n_nodes
     return len(groups) * share_of_job(groups, n_job, outages.n_nodes) / watched_h
 
 

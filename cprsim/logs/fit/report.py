@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import exp, inf, isfinite, nan, sqrt
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.outages import Outages, n_rows
+from cprsim.failures.outages import AGAIN_H, FEW, MUCH, Outages, n_rows
 from cprsim.job.records import ROUNDED_Z_95, WEEK_H, Estimate, Ints
 from cprsim.logs.fit.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, FittedQuantity, Ranking, rank
@@ -19,7 +19,6 @@ from cprsim.logs.fit.lifetimes import Age, Lifetimes, gaps, repair_times, uptime
 from cprsim.logs.fit.likelihood import Fit, NotConvergedError
 from cprsim.logs.fit.observation import (
     WORST_FRACTION,
-    Observation,
     concentration,
     dispersion,
     failure_groups,
@@ -30,10 +29,10 @@ from cprsim.logs.fit.observation import (
 )
 from cprsim.logs.fit.trend import Trend, silences, trend
 
-MUCH = 0.1  # of the rows or failures: without them the answer is another
 MOST_REASONS = 4
 NOTE_KINDS = {"outages": "", "merged": "merged", "no failures": "no_failure", "left out": "dropped"}
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
+MOSTLY = 0.5
 N_WORST = 3  # nodes that are named
 WORTH_AIC = 10.0  # by how much unequal nodes have to be better to be asked for
 FACTS = {
@@ -48,7 +47,7 @@ class Fitted:
     """Fits to a log, and results for a job on some of its nodes."""
 
     outages: Outages
-    observation: Observation
+    observation: Mapping[str, Mapping[str, int | str]]  # value, source and how
     origin: str  # the log's name
     cause: str | None  # the only one that is asked about
     n_job_nodes: int
@@ -177,8 +176,16 @@ class Fitted:
     def contradictions(self) -> list[str]:
         """What in the log contradicts one distribution."""
         none_fit = [of.name for of in self.subjects if of.ranking and of.ranking.none_fits]
-        groups = self.larger_groups
+        groups, log = self.larger_groups, self.outages.where(self.outages.placed)
+        n_again = log.n_outages - log.merged(AGAIN_H).n_outages
+        known, window_h = self.outages.where(~self.outages.guessed), self.outages.window_h
+        down_h = np.minimum(known.end_h, window_h) - np.maximum(known.start_h, 0.0)
+        down = float(down_h.sum()) / max(self.outages.node_hours, 1.0)
         contradictions = {
+            f"nodes are down for {down:.0%} of the time (is it up that is called down?)":
+                down > MOSTLY,
+            f"{n_again} failures are within an hour of another of the same node (--coalesce '1 h' "
+            "makes one of them)": n_again > max(MUCH * log.n_outages, FEW),
             "the rate changes over the log": self.trend.differs,
             f"no family fits the {' and the '.join(none_fit)}": none_fit,
             f"nodes fail together ({len(groups)} times, up to {max(groups, default=0)} at once)":
@@ -195,7 +202,7 @@ class Fitted:
         if self.contradictions:
             verdict = f"What does not fit one distribution: {'; '.join(self.contradictions)}."
         facts = self.observation
-        guessed = [text for name, text in FACTS.items() if facts[name].source == "inferred"]
+        guessed = [text for name, text in FACTS.items() if facts[name]["source"] == "inferred"]
         if guessed:
             listed = " and ".join(filter(None, (", ".join(guessed[:-1]), guessed[-1])))
             verdict += f" The log does not say {listed}: that is inferred from its failures alone."
@@ -249,9 +256,7 @@ class Fitted:
         for form in self.correlated.forms if self.correlated else ():
             mean = Estimate(form.distribution.mean_h)
             _add(tables, "nodes", form, mean, self.outages.window_h)
-        tables["observation"] = [
-            {"fact": name, **fact._asdict()} for name, fact in self.observation.items()
-        ]
+        tables["observation"] = [{"fact": name, **of} for name, of in self.observation.items()]
         return tables
 
 

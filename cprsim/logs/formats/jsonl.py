@@ -17,6 +17,7 @@ from cprsim.logs.reading import FIRST_ROW, ROWS_AT_ONCE
 from cprsim.logs.tables import read_table
 
 EXAMPLE = '{"node": ..., "start": ...}'
+MOST_PAGES, MOST_LISTED = 3, 6  # of a log in pages; of their lists
 BETWEEN = re.compile(r"[\s,]*")
 
 
@@ -24,11 +25,33 @@ def json_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
     """The objects as tables of text, indexed as a CSV's rows; keys within keys as meta.host."""
     objects, any_row = items(log), False
     while some := list(islice(objects, ROWS_AT_ONCE)):
+        _require_rows([item for _, item in some if isinstance(item, dict)], log)
         any_row = True
         rows = [dict(flat(require_object(item, line, log, EXAMPLE))) for line, item in some]
         yield pd.DataFrame(rows, [line - FIRST_ROW for line, _ in some], dtype=object)
     if not any_row:
         raise trace_error(log, None, "is empty")
+
+
+def _require_rows(items: list[dict[str, Any]], log: PathLike[str]) -> None:
+    """Raise TraceError for objects that hold lists of rows."""
+    lists = [one for item in items for one in _lists(item)]
+    if len(items) > MOST_PAGES or not any(n > len(items) for _, n, _ in lists):
+        return
+    listed = ", ".join(f"{path} ({n})" for _, n, path in lists[:MOST_LISTED])
+    has_objects, _, longest = max(lists)
+    way = f"; jq -c '{longest}[]' FILE writes the items of one" if has_objects else ""
+    message = f"is no object such as {EXAMPLE}, but holds lists: {listed}{way}"
+    raise trace_error(log, 1, message)
+
+
+def _lists(item: dict[str, Any], within: str = "") -> Iterator[tuple[bool, int, str]]:
+    """Of lists in an object: whether of objects, length, key; not those of texts, such as nodes."""
+    for key, value in item.items():
+        if isinstance(value, dict):
+            yield from _lists(value, f"{within}.{key}")
+        elif isinstance(value, list) and not all(isinstance(name, str) for name in value):
+            yield isinstance(value[0], dict), len(value), f"{within}.{key}"
 
 
 def flat(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, str | None]]:

@@ -17,7 +17,7 @@ from cprsim.logs.files import trace_error
 from cprsim.logs.formats.jsonl import items
 from cprsim.logs.log import Log, LogFormat
 from cprsim.logs.spec import LogSpec
-from cprsim.logs.states import BEGIN, END, notes_of_holes, outages_of_states, watch
+from cprsim.logs.states import BEGIN, END, outages_of_states, watch
 from cprsim.logs.times import EARLIEST_S, LATEST_S, Times
 
 NODE_LABELS = ("exported_node", "exported_instance", "node", "nodename", "instance", "host")
@@ -65,18 +65,19 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
     note = "sample(s) of further series of a host (other ports or jobs), which agree"
     counted["merged", note] = n_all - len(samples)
     looks = watch(samples, are_looks=True)
-    notes = notes_of_holes(samples, looks["step_h"], log, spec)
     if not (samples["state"] == END).any():
         message = "no sample is good, so that nothing ends an outage: query `up` of the nodes"
         raise trace_error(log, None, message, "data.result")
-    rows = outages_of_states(samples, counted)
+    rows = outages_of_states(samples, counted, are_looks=True)
     if rows.empty:
-        raise trace_error(log, None, "no node was down at any sample: nothing can be fitted")
+        said = f", {counted['dropped', NOT_NUMERIC]} are no number" * (n_read > n_all)
+        message = f"no node was down at any of {n_read} samples{said}: nothing can be fitted"
+        raise trace_error(log, None, message)
     step_s = round(looks["step_h"] * 3600) if looks["step_h"] > 0 else 0
     counted["assumed", "s is the query's step: shorter outages are not seen"] = step_s
     rows = rows.set_axis([-1] * len(rows))
     times = Times(np.zeros(0), zone=UTC)
-    return Log(rows, counted, points=False, times=times, notes=notes, n_read=n_read, **looks)
+    return Log(rows, counted, points=False, times=times, n_read=n_read, **looks)
 
 
 def _result(answer: Any, log: PathLike[str]) -> list[Any]:
