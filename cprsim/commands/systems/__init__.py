@@ -160,8 +160,11 @@ def systems(
                 comparison = replace(
                     comparison,
                     break_evens=break_evens_of(loaded, entries, costs, best),
-                    assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
-                )
+                    assumption=decisive_assumption(
+                        loaded, best, contending(entries, costs, best),
+                        next(of.overhead.mean for of in comparison.ranked_systems if of.name == best),
+                    ),
+                )  # fmt: skip
             watch.doing("simulating numbers of spares")
             able = {system.name: system.summary for system in comparison.able}
             picks = [system.name for system in comparison.picks]
