@@ -120,7 +120,9 @@ def run(
                 and (policy is choice or not is_unpriced(policy, summary))
             }
             decisive |= {
-                "assumption": decisive_assumption(loaded, choice.name),
+                "assumption": decisive_assumption(
+                    loaded, choice.name, shown=summary[choice.name]["overhead_fraction"].mean
+                ),
                 "takes": takes_of(choice, experiment),
                 "spares": spares_of(experiment, able, [choice.name]),
             }
