@@ -38,10 +38,15 @@ class HeldLimit:
     is_target: bool = False
 
     @property
+    def is_over(self) -> bool:
+        """Whether it is exceeded, or the target missed."""
+        return self.bound > self.most
+
+    @property
     def sentence(self) -> str:
         expected = f"Expected {self.quantity}: {self.mean:.3g}"
         if self.is_target:
-            missed = ", which it misses" if self.bound > self.most else ""
+            missed = ", which it misses" if self.is_over else ""
             return f"{expected}; target {self.most:g}{missed}."
         limit = f"{self.bound_words}; limit {self.most:g}"
         return f"{expected}; at most {self.bound:.3g} ({limit})."
@@ -49,8 +54,7 @@ class HeldLimit:
     @property
     def cell(self) -> str:
         """What is limited, and the limit, marked if it is exceeded."""
-        words = "target" if self.is_target else "limit"
-        words = words if self.bound <= self.most else "over"
+        words = "over" if self.is_over else "target" if self.is_target else "limit"
         shown = self.mean if self.is_target else self.bound
         return f"{self.quantity} {shown:.3g} ({words} {self.most:g})"
 

@@ -117,14 +117,19 @@ class Result:
     @property
     def cheapest(self) -> Policy | None:
         """Arguments of `cheapest_of`."""
-        return cheapest_of(self.policies, self.summary, self.useful_h)
+        return cheapest_of(self.policies, self.summary, self.useful_h, self.limits)
 
 
-def cheapest_of(policies: Sequence[Policy], summary: Estimates, useful_h: float) -> Policy | None:
+Limits = Mapping[str, Sequence[HeldLimit]]  # by strategy
+
+
+def cheapest_of(
+    policies: Sequence[Policy], summary: Estimates, useful_h: float, limits: Limits
+) -> Policy | None:
     """The policy of least overhead among those under which all jobs finish; None without one.
 
     A policy without saves has to be better by `WORTH_NO_SAVES`: few replications contain the rare
-    failures that make it expensive. One with a loss that nothing prices is taken only alone.
+    failures that make it expensive. One that is not eligible is taken only where none is.
     """
 
     def cost(policy: Policy) -> float:
@@ -132,8 +137,14 @@ def cheapest_of(policies: Sequence[Policy], summary: Estimates, useful_h: float)
         return overhead + (WORTH_NO_SAVES if policy.never_saves(useful_h) else 0.0)
 
     finishing = [policy for policy in policies if summary[policy.name][FINISHED].mean == 1]
-    priced = [policy for policy in finishing if not is_unpriced(policy, summary)]
-    return min(priced or finishing, key=cost, default=None)
+    eligible = [policy for policy in finishing if is_eligible(policy, summary, limits)]
+    return min(eligible or finishing, key=cost, default=None)
+
+
+def is_eligible(policy: Policy, summary: Estimates, limits: Limits) -> bool:
+    """Whether all losses of accuracy are in its numbers, and none exceeds a limit."""
+    is_over = any(held.is_over for held in limits.get(policy.name, ()))
+    return not (is_over or is_unpriced(policy, summary))
 
 
 def is_unpriced(policy: Policy, summary: Estimates) -> bool:

@@ -30,7 +30,7 @@ from cprsim.results.metrics import FINISHED, summarise
 from cprsim.results.run import (
     SHARES,
     cheapest_of,
-    is_unpriced,
+    is_eligible,
     load_result,
     worth_seeing,
     write_run,
@@ -111,13 +111,15 @@ def run(
         if number is None:
             decisive["limits"] = held_limits(loaded, outcome)
             summary = summarise(outcome)
-            choice = cheapest_of(experiment.policies, summary, experiment.useful_h)
+            choice = cheapest_of(
+                experiment.policies, summary, experiment.useful_h, decisive["limits"]
+            )
         if choice is not None:
             able = {
                 policy.name: of
                 for policy in experiment.policies
                 if (of := summary[policy.name])[FINISHED].mean == 1
-                and (policy is choice or not is_unpriced(policy, summary))
+                and (policy is choice or is_eligible(policy, summary, decisive["limits"]))
             }
             decisive |= {
                 "assumption": decisive_assumption(

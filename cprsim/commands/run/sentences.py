@@ -16,7 +16,7 @@ from cprsim.pages.recommendation import back_to_start, never_saves
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import FINISHED, OVERHEAD, differences
-from cprsim.results.run import Result, is_unpriced
+from cprsim.results.run import Result, is_eligible, is_unpriced
 from cprsim.results.words import (
     count,
     ends,
@@ -75,7 +75,10 @@ def answer(result: Result, maintained: str = "") -> list[str]:
     cheaper = [policy for policy in finishing if overhead[policy] < overhead[best]]
     unpriced = [policy for policy in cheaper if is_unpriced(policy, summary)]
     of = " of those that save" if cheaper else ""
-    of = " of those whose losses are all counted" if unpriced else of
+    if any(not is_eligible(policy, summary, result.limits) for policy in cheaper):
+        of = (
+            " of those that keep the limit" if not unpriced else " of those with all losses counted"
+        )
     sentence = f"Use {choice}: it costs least{of}, {cost}."
     if len(result.policies) == 1:
         sentence = f"With {choice}, failures and saves cost {cost}."
