@@ -22,7 +22,7 @@ from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.supervisor import FinishedRun
 from cprsim.training.kernel.playing import play
 from cprsim.training.kernel.saving import Saver
-from cprsim.training.kernel.schedule import Rewind, SaveEvent, SaveStage, of_log
+from cprsim.training.kernel.schedule import RunEventKind, of_log
 from cprsim.training.kernel.training import ProxyTrainer
 
 OVERHEAD_FRACTION = 0.05  # of the predicted
@@ -224,13 +224,13 @@ def replay_going_back(log: EventLog, useful_h: float, trainer: ProxyTrainer) -> 
     n_bytes = 0
     for event in of_log(log, useful_h, range(0), range(0)):
         at = trainer.on_grid(event.at * trainer.n_samples)
-        if isinstance(event, Rewind):
+        if event.kind is RunEventKind.REWIND:
             trainer.restore(states[at])
             continue
         trainer.run(max(at, trainer.position))
-        if isinstance(event, SaveEvent) and event.stage is SaveStage.STARTS:
+        if event.kind is RunEventKind.SAVE_STARTS:
             states[at] = trainer.state()
-        elif isinstance(event, SaveEvent) and event.stage is SaveStage.COMMITS:
+        elif event.kind is RunEventKind.SAVE_COMMITS:
             weights = trainer.weights
             n_bytes += weights.bytes_of(slice(0, len(trainer.changed))) + weights.dense_bytes
     return n_bytes

@@ -9,7 +9,7 @@ import numpy as np
 
 from cprsim.job.records import Floats, Ints
 from cprsim.training.kernel.saving import Saver
-from cprsim.training.kernel.schedule import End, Rewind, SaveEvent, SaveStage, Schedule
+from cprsim.training.kernel.schedule import RunEventKind, Schedule
 from cprsim.training.kernel.weights import TrainableModel
 
 N_MARKS = 100  # points of a loss curve
@@ -22,22 +22,23 @@ def play(
     go_to: Callable[[int], Any] | None = None,
 ) -> None:
     """Train, and save, lose and go back as a schedule says; `go_to` trains up to a position."""
-    goes_back = any(isinstance(event, Rewind) for event in schedule)
+    goes_back = any(event.kind is RunEventKind.REWIND for event in schedule)
     saved = pending = model.state() if goes_back else None
     for event in schedule:
-        if isinstance(event, Rewind):
+        if event.kind is RunEventKind.REWIND:
             model.restore(saved)
             model.changed[:] = 1  # any row may differ from what was last saved of it
             saver.lose(range(saver.shards.n_servers), takes_layers=True)
             continue
-        if isinstance(event, End):
+        if event.kind is RunEventKind.END:
             model.observe = None  # nothing is lost any more, so nothing need be known of accesses
         position = model.on_grid(event.at * model.n_samples)
         if position > model.position:
             (go_to or model.run)(position)
-        if goes_back and isinstance(event, SaveEvent):
-            pending = model.state() if event.stage is SaveStage.STARTS else pending
-            saved = pending if event.stage is SaveStage.COMMITS else saved
+        if goes_back and event.kind is RunEventKind.SAVE_STARTS:
+            pending = model.state()
+        elif event.kind is RunEventKind.SAVE_COMMITS:
+            saved = pending
         saver.do(event)
 
 

@@ -17,56 +17,37 @@ import numpy as np
 from cprsim.job.records import EventKind, EventLog
 
 
-class SaveStage(Enum):
-    """Stages of a save: its start fixes the content; the run may continue until its commit."""
+class RunEventKind(Enum):
+    """Kinds of events of a run; the content of a save is fixed at its start."""
 
-    STARTS = "starts"
-    COMMITS = "commits"
-    ABANDONED = "abandoned"
-    WHOLE = "whole"  # start and commit at the same position
-
-
-@dataclass(frozen=True, slots=True)
-class SaveEvent:
-    """A save, or a stage of it."""
-
-    at: float  # share of the run
-    ends_interval: bool = True
-    stage: SaveStage = SaveStage.WHOLE
+    SAVE = "save"  # start and commit at the same position
+    SAVE_STARTS = "save starts"  # the run may continue until its commit
+    SAVE_COMMITS = "save commits"
+    SAVE_ABANDONED = "save abandoned"
+    LOSE = "lose"  # servers fail together: their rows revert to the last saved ones
+    REWIND = "rewind"  # the whole run goes back to the last save, also in its data
+    END = "end"
 
 
 @dataclass(frozen=True, slots=True)
-class Lose:
-    """Servers fail together: their rows revert to the last saved ones."""
+class RunEvent:
+    """An event of a run."""
 
-    at: float
-    servers: tuple[int, ...]
+    at: float  # share of the run; of a step back where that save began
+    kind: RunEventKind = RunEventKind.SAVE
+    ends_interval: bool = True  # a save
+    servers: tuple[int, ...] = ()  # that are lost
     keeps_layers: bool = False  # where all servers fail: a trainer is left that has the layers
 
 
-@dataclass(frozen=True, slots=True)
-class Rewind:
-    """The whole run goes back to the last save, also in its data."""
-
-    at: float  # where that save began
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """The run ends."""
-
-    at: float = 1.0
-
-
-Event = SaveEvent | Lose | Rewind | End
-Schedule = tuple[Event, ...]
+Schedule = tuple[RunEvent, ...]
 
 SAVE_STAGES = {
-    EventKind.SAVE_STARTED: SaveStage.STARTS,
-    EventKind.SUB_SAVE_STARTED: SaveStage.STARTS,
-    EventKind.SAVE_COMMITTED: SaveStage.COMMITS,
-    EventKind.SUB_SAVE_COMMITTED: SaveStage.COMMITS,
-    EventKind.SAVE_ABANDONED: SaveStage.ABANDONED,
+    EventKind.SAVE_STARTED: RunEventKind.SAVE_STARTS,
+    EventKind.SUB_SAVE_STARTED: RunEventKind.SAVE_STARTS,
+    EventKind.SAVE_COMMITTED: RunEventKind.SAVE_COMMITS,
+    EventKind.SUB_SAVE_COMMITTED: RunEventKind.SAVE_COMMITS,
+    EventKind.SAVE_ABANDONED: RunEventKind.SAVE_ABANDONED,
 }
 ENDS = (EventKind.FINISHED, EventKind.STOPPED)
 SCHEDULED_KINDS = (*SAVE_STAGES, EventKind.REVERTED, EventKind.ROLLED_BACK, *ENDS)
@@ -78,20 +59,22 @@ def of_log(log: EventLog, useful_h: float, shard_slots: range, replica_slots: ra
     return tuple(_events(log, useful_h, shard_slots.start, set(replica_slots)))
 
 
-def _events(log: EventLog, useful_h: float, first: int, trainers: set[int]) -> Iterator[Event]:
+def _events(log: EventLog, useful_h: float, first: int, trainers: set[int]) -> Iterator[RunEvent]:
     rows_of_events = np.flatnonzero(np.isin(log.kind, SCHEDULED_KINDS))
     failed, without_trainer = _failed_at(log, trainers)
     for (number, at_h), events in groupby(rows_of_events, key=lambda i: (log.kind[i], log.at_h[i])):
         rows, kind = list(events), EventKind(number)
         at = float(log.progress_h[rows[0]]) / useful_h
         if kind in SAVE_STAGES:
-            yield SaveEvent(at, kind is not EventKind.SUB_SAVE_STARTED, SAVE_STAGES[kind])
+            yield RunEvent(at, SAVE_STAGES[kind], kind is not EventKind.SUB_SAVE_STARTED)
         elif kind is EventKind.REVERTED:
             slots = [int(log.slot[i]) for i in rows]
             keeps_layers = failed[at_h].issuperset(slots) and at_h not in without_trainer
-            yield Lose(at, tuple(slot - first for slot in slots), keeps_layers)
+            servers = tuple(slot - first for slot in slots)
+            yield RunEvent(at, RunEventKind.LOSE, servers=servers, keeps_layers=keeps_layers)
         else:
-            yield Rewind(at) if kind is EventKind.ROLLED_BACK else End(at)
+            rewinds = kind is EventKind.ROLLED_BACK
+            yield RunEvent(at, RunEventKind.REWIND if rewinds else RunEventKind.END)
 
 
 def _failed_at(log: EventLog, trainers: set[int]) -> tuple[dict[float, set[int]], set[float]]:
