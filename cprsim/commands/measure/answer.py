@@ -15,15 +15,7 @@ from cprsim.job.losses import MORE_BYTES, WHOLE, Metric
 from cprsim.job.records import HIGH, Estimate, Floats
 from cprsim.pages.answer import Answer
 from cprsim.pages.chart import Chart, Panel, Series, floats
-from cprsim.pages.document import (
-    Column,
-    Document,
-    Facts,
-    Picture,
-    Section,
-    Table,
-    row_columns,
-)
+from cprsim.pages.document import Column, Document, Facts, Picture, Section, Table, row_columns
 from cprsim.pages.draw_chart import chart_figure
 from cprsim.results.identity import flat
 from cprsim.results.words import ends, portion, significant, with_ends, with_interval
