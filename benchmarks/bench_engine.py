@@ -36,9 +36,8 @@ from cprsim.failures.sources import FailureSource, Start
 from cprsim.job.distributions import Constant, Distribution, Exponential, with_mean
 from cprsim.job.policy import RELOAD, ROLL_BACK, Reach, Scope
 from cprsim.job.records import Clock, Cluster, Costs, Holds, Role
-from cprsim.pages.chart import Chart, Panel, Series, floats
-from cprsim.pages.draw_chart import chart_figure
-from cprsim.pages.save import save_figure
+from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
+from cprsim.pages.figures import save_figure
 from cprsim.recovery.paper import strategy
 from cprsim.simulation.blocks import Block
 from cprsim.simulation.cluster import run_one

@@ -30,34 +30,26 @@ _WORKPLACES: list[TemporaryDirectory[str]] = []  # there until the page is done
 _NAMES: dict[str, object] = {}  # of the code that a page has run so far
 
 
-def shown(command: str, until: str = "\0", folder: Path | None = None, since: str = "") -> str:
-    """The command and what it prints from `since` to before `until`, as a fenced block.
-
-    Raises CalledProcessError where the command fails, so that no error message is ever shown as
-    its output.
-    """
-    printed = _printed(command, folder)
-    if since:
-        printed = f"...{printed[printed.index(since) :]}"
-    return _block("text", [*_typed(command), *_lines(printed.split(until)[0])])
-
-
-def shown_with_figure(
-    command: str, until: str, keep: str, alternative: str, folder: Path = Path(), figure: str = ""
+def shown(
+    command: str, until: str = "\0", keep: str = "", alternative: str = "", folder: Path = Path()
 ) -> str:
-    """The same (nothing of it where `until` is empty) and a figure, kept in ``docs/figures``.
+    """The command and what it prints before `until`, as a fenced block; none where that is empty.
 
-    It is the first of the results folder whose name ends in `figure`. The digest in the comment
-    makes a check of the document fail where the figure has changed.
+    With `keep` also a figure, stored by that name in ``docs/figures``: that of the results folder
+    with whose name it ends, else the first. Its digest makes a check of the document fail where it
+    has changed. Raises CalledProcessError where the command fails, so that no error is shown.
     """
-    printed = _printed(command, folder)
+    how = {"capture_output": True, "text": True, "env": os.environ | {"COLUMNS": str(WIDTH)}}
+    printed = subprocess.run(["sh", "-c", command], check=True, cwd=folder, **how).stdout
+    block = _block("text", [*_typed(command), *_lines(printed.split(until)[0])]) if until else ""
+    if not keep:
+        return block
     results = next(line.split()[1] for line in printed.splitlines() if line[:8] == "results ")
     figures = sorted((folder / results).glob("*.png"))
-    png = next(path for path in figures if path.name.endswith(figure)).read_bytes()
+    png = next((one for one in figures if keep.endswith(one.name)), figures[0]).read_bytes()
     (FIGURES / keep).write_bytes(png)
     digest = hashlib.sha256(png).hexdigest()[:12]
-    text = _block("text", [*_typed(command), *_lines(printed.split(until)[0])]) if until else ""
-    return f"{text}\n![{alternative}](figures/{keep}) <!-- {digest} -->\n"
+    return f"{block}\n![{alternative}](figures/{keep}) <!-- {digest} -->\n"
 
 
 def ran(code: str) -> str:
@@ -70,11 +62,11 @@ def ran(code: str) -> str:
 
 def workplace(**files: str) -> Path:
     """An empty folder for the commands of a page, with copies of files under names of theirs."""
-    folder = TemporaryDirectory(prefix="cprsim-docs-")
-    _WORKPLACES.append(folder)
+    _WORKPLACES.append(TemporaryDirectory(prefix="cprsim-docs-"))
+    folder = Path(_WORKPLACES[-1].name)
     for name, source in files.items():
-        copy(source, Path(folder.name, f"{name}{Path(source).suffix}"))
-    return Path(folder.name)
+        copy(source, folder / f"{name}{Path(source).suffix}")
+    return folder
 
 
 def verdicts() -> str:
@@ -115,15 +107,6 @@ def _claims() -> pd.DataFrame:
     """All comparisons of the kept full run."""
     names = cprsim.reproduce(listed=True).frames["studies"]["name"]
     return pd.concat([cprsim.read(KEPT / name).frames["claims"] for name in names])
-
-
-def _printed(command: str, folder: Path | None) -> str:
-    """What a command prints."""
-    wide = os.environ | {"COLUMNS": str(WIDTH)}
-    run = ["sh", "-c", command]
-    return subprocess.run(
-        run, capture_output=True, text=True, check=True, cwd=folder, env=wide
-    ).stdout
 
 
 def _typed(command: str) -> list[str]:

@@ -22,13 +22,10 @@ from cprsim.commands.reproduce.study import read_reproduced
 from cprsim.pages.markdown import raw_table
 
 ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 KEPT = ROOT / "results" / "reproduction"
 COLUMNS = ["quantity", "paper", "provenance", "ours", "verdict"]
-AFTER = {
-    "after_process": "a process dies",
-    "after_node": "a node is lost",
-    "after_two_nodes": "two are",
-}
+AFTER = ["after_process", "after_node", "after_two_nodes"]  # what a system survives
 SCHEMA = ROOT / "scenarios" / "scenario.schema.json"
 OUTSIDE = "repository/"  # where they stand in the site
 MOVED = {
@@ -38,9 +35,7 @@ MOVED = {
 READ_AS = {place: path for path, place in MOVED.items()}
 DPI, REM_PX = 150, 20  # of figures; a unit of the site on most screens, in pixels of 1 in / 96
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
-NOT_SHOWN = re.compile(
-    r"^# .*?\n|^\*\*Commands.*?(?=^## )", re.DOTALL | re.MULTILINE
-)  # of commands
+NOT_SHOWN = re.compile(r"(?ms)^# .*?\n|^\*\*Commands.*?(?=^## )")  # of commands
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
@@ -57,29 +52,24 @@ def on_files(files: Files, config: Any) -> Files:
     for name, text in made.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     files.remove(files.src_uris["README.md"])
-    for path, place in MOVED.items():
-        files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
-    linking = {*MOVED.values(), "reference/studies.md"}  # of what is made here
-    pages = files.documentation_pages()
-    seen = [one for one in pages if not one.generated_by or one.src_uri in linking]
-    waiting = [(_path(one.src_uri), one.content_string) for one in seen]
-    while waiting:
-        waiting += _add_linked(*waiting.pop(), files, config)
+    outside = set(MOVED)
+    for page in [*MOVED, *(path.relative_to(ROOT).as_posix() for path in DOCS.rglob("*.md"))]:
+        _add_linked(page, (ROOT / page).read_text("utf-8"), outside)
+    _add_linked("docs/reference/studies.md", made["studies"], outside)
+    for path in sorted(outside):
+        files.append(File.generated(config, _place(path), abs_src_path=str(ROOT / path)))
     return files
 
 
-def _add_linked(page: str, text: str, files: Files, config: Any) -> list[tuple[str, str]]:
-    """Add the files that a page links to; what of them has links too."""
-    added = []
+def _add_linked(page: str, text: str, outside: set[str]) -> None:
+    """Add the files outside of docs/ to which a page links, and those to which they link."""
     for _, link, _ in LINK.findall(text):
         path = posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
-        place = _place(path)
-        is_new = place.startswith(OUTSIDE) and not files.get_file_from_path(place)
+        is_new = path not in outside and not path.startswith("docs/")
         if is_new and (ROOT / path).is_file():  # of another one MkDocs says that it is lost
-            files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
+            outside.add(path)
             if path.endswith(".md"):
-                added.append((path, (ROOT / path).read_text("utf-8")))
-    return added
+                _add_linked(path, (ROOT / path).read_text("utf-8"), outside)
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
@@ -122,8 +112,9 @@ def table_of_systems() -> str:
     found = cprsim.systems().frames["systems"]
     cited = (" (" + found["source"] + ")").where(found["source"] != "", "")
     found["what it does"] = found["summary"] + cited
-    found = found[["system", "what it does", "needs", *AFTER]].rename(columns=AFTER)
-    table = raw_table(list(found), found.itertuples(index=False))
+    found = found[["system", "what it does", "needs", *AFTER]]
+    headings = [str(name).replace("_", " ") for name in found]
+    table = raw_table(headings, found.itertuples(index=False))
     return f"# All recovery systems\n\nFrom `cprsim systems`, for its made-up job.\n\n{table}\n"
 
 
@@ -146,24 +137,21 @@ def kept_studies() -> str:
 def keys_of_scenario() -> str:
     """A table of keys for each section of the JSON Schema."""
     schema = json.loads(SCHEMA.read_text("utf-8"))
-    parts = [
-        "# Keys of a scenario",
-        "From `cprsim validate --schema`. Quantities are texts with a unit: `28 h`.",
-        _table(schema),
-    ]
+    about = "From `cprsim validate --schema`. Quantities are texts with a unit: `28 h`."
+    parts = ["# Keys of a scenario", about, _table(schema)]
     for name, section in sorted(schema["$defs"].items()):
-        parts += [f"## {name}", _plain(section.get("description", "")), _table(section)]
+        parts += [f"## {name}", section.get("description", ""), _table(section)]
     return "\n\n".join(parts)
 
 
 def _table(section: dict[str, Any]) -> str:
-    rows = ["| key | form | default | meaning |", "|---|---|---|---|"]
+    rows = []
     for key, of in section.get("properties", {}).items():
         given = "needed" if key in section.get("required", ()) else of.get("default")
         default = "" if given in (None, "", [], {}) else f"`{given}`"
-        words = _plain(of.get("description", ""))
-        rows.append(f"| `{key}` | {' or '.join(dict.fromkeys(_forms(of)))} | {default} | {words} |")
-    return "\n".join(rows) if len(rows) > 2 else ""
+        words = " ".join(of.get("description", "").split())
+        rows.append([f"`{key}`", " or ".join(dict.fromkeys(_forms(of))), default, words])
+    return raw_table(["key", "form", "default", "meaning"], rows) if rows else ""
 
 
 def _forms(node: dict[str, Any]) -> list[str]:
@@ -180,12 +168,3 @@ def _forms(node: dict[str, Any]) -> list[str]:
     return found + [
         form for key in ("anyOf", "oneOf") for of in node.get(key, ()) for form in _forms(of)
     ]
-
-
-def _plain(text: str) -> str:
-    """Words of the code as one paragraph of Markdown: only what stands in backticks is code."""
-    pieces = re.split(r"(`[^`]*`)", " ".join(text.split()))
-    escaped = (re.sub(r"([\\*_\[\]<>|])", r"\\\1", one) for one in pieces)
-    return "".join(
-        was if was.startswith("`") else one for was, one in zip(pieces, escaped, strict=True)
-    )

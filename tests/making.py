@@ -71,8 +71,8 @@ def small_cluster() -> Iterator[Workers]:
 def undrawing() -> Iterator[None]:
     """Results and pages without the seconds that their figures take."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cprsim.pages.save.save_figures", lambda *_, **__: [])
-        patch.setattr("cprsim.pages.save.save_figure", lambda *_, **__: [])
+        patch.setattr("cprsim.pages.figures.save_figures", lambda *_, **__: [])
+        patch.setattr("cprsim.pages.figures.save_figure", lambda *_, **__: [])
         patch.setattr("cprsim.pages.html.inline", lambda *_: Markup("<svg></svg>"))
         yield
 

@@ -23,7 +23,6 @@ from cprsim.errors import json_printable, printable
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
     Document,
-    Facts,
     ListingBlock,
     Section,
     Table,
@@ -47,7 +46,7 @@ KERNEL = "kernel: {samples: 3000, most_rows: 30, dimension: 4, bottom: [8], top:
 def hostile() -> Answer:
     """An answer with what others wrote in every place."""
     table = Table(EVIL, row_columns(EVIL, "n", "m"), [[EVIL, "1.5 ± 0.2", EVIL]])
-    blocks = [Words([EVIL]), table, Facts([(EVIL, EVIL)]), ListingBlock(EVIL, f"</pre>{EVIL}")]
+    blocks = [Words([EVIL]), table, ListingBlock(EVIL, f"</pre>{EVIL}")]
     document = Document(EVIL, EVIL, [EVIL], [Section(EVIL, blocks)], table, [EVIL])
     frame = pd.DataFrame({"name": [EVIL], "x_h": [1.5], "y": [float("nan")]})
     return Answer("hostile", EVIL, lambda: document, {"all": frame}, {"said": EVIL})

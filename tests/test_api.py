@@ -192,10 +192,10 @@ FILES = {
 
 
 def test_a_run_is_what_the_command_makes(scenario: Path, tmp_path: Path) -> None:
-    made = cprsim.run(small_scenario())
+    made = cprsim.run(small_scenario(), folder=tmp_path / "ours")
     called = call("run", scenario, "--out", tmp_path / "theirs", "--json")
-    theirs = Path(json.loads(called.stdout)["folder"])
-    ours = made.save(tmp_path / "ours")
+    theirs, ours = Path(json.loads(called.stdout)["folder"]), made.folder
+    assert ours is not None
     assert ours.name == theirs.name
     files = [json.loads((one / "manifest.json").read_text())["files"] for one in (ours, theirs)]
     assert files[0] == files[1]
@@ -204,7 +204,8 @@ def test_a_run_is_what_the_command_makes(scenario: Path, tmp_path: Path) -> None
     pd.testing.assert_frame_equal(found.frames["strategies"], made.frames["strategies"])
     assert cprsim.read(tmp_path / "ours").folder == ours
     with undrawing():
-        replayed = cprsim.run(small_scenario(), replay=3).save(tmp_path / "ours")
+        replayed = cprsim.run(small_scenario(), replay=3, folder=tmp_path / "ours").folder
+    assert replayed is not None
     with pytest.raises(ResultError, match=f"name one in it, such as .*{replayed.name}"):
         cprsim.read(tmp_path / "ours")
 
@@ -228,8 +229,6 @@ def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="neither a number nor one of"):
         cprsim.run(small_scenario(), replay="best", folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ParameterError, match="has no results folder"):
-        cprsim.systems().save(tmp_path)
 
 
 @pytest.mark.long

@@ -50,7 +50,7 @@ def test_a_kill_leaves_no_half_written_result_and_the_same_command_finishes(
     assert list(results.glob(".*.unfinished/new/*")), "it was killed before it wrote anything"
     assert visible(results) == []
 
-    monkeypatch.setattr("cprsim.pages.save.save_figures", lambda *_, **__: [])
+    monkeypatch.setattr("cprsim.pages.figures.save_figures", lambda *_, **__: [])
     assert call(*arguments).exit_code == 0
     (finished,) = visible(results)
     read(finished)

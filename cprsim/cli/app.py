@@ -30,7 +30,7 @@ from cprsim.commands import (
     stub_of,
 )
 from cprsim.commands.options import CliOption
-from cprsim.errors import watch
+from cprsim.errors import ParameterError, watch
 from cprsim.version import __version__
 
 METAVARS = {bool: None, int: "N", float: "NUMBER", str: "TEXT", Path: "FILE"}
@@ -243,7 +243,13 @@ class Guarded(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             with exit_codes(), status.alive():
-                return super().invoke(ctx)
+                try:
+                    return super().invoke(ctx)
+                except typer.BadParameter as error:
+                    if error.param is None or type(error) is not typer.BadParameter:  # missing
+                        raise
+                    message = error.message.removeprefix("Value error, ")
+                    raise ParameterError(message, option=error.param.opts[0]) from None
         finally:
             watch.command = []
 

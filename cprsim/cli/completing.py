@@ -15,7 +15,6 @@ from typing import Any
 import typer
 
 from cprsim.files import SCHEMA_FILE, SHIPPED, SHIPPED_CURVES, file_or_shipped, shipped_scenarios
-from cprsim.logs.formats import names
 from cprsim.version import PACKAGE
 
 STUDIES = PACKAGE / "commands" / "reproduce" / "studies.yaml"
@@ -31,7 +30,7 @@ VALUES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {  # by kind, of 
     "algorithm": lambda scenario: _schema()["$defs"]["Algorithm"]["enum"],
     "curve": lambda scenario: (path.stem for path in SHIPPED_CURVES.glob("*.json")),
     "entry": lambda scenario: (_name(one, "name", "strategy") for one in scenario["recovery"]),
-    "format": lambda scenario: [*names(), "costs"],
+    "format": lambda scenario: [*import_module("cprsim.logs.formats").names(), "costs"],
     "key": lambda scenario: dict.fromkeys(f"{key}=" for key in _keys(_schema(), scenario)),
     "rate": lambda scenario: import_module("cprsim.failures.presets").FAILURE_PRESETS,
     "scenario": lambda scenario: shipped_scenarios(),

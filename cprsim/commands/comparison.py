@@ -15,8 +15,8 @@ from cprsim.commands.run.sentences import spread_in_percent
 from cprsim.errors import ParameterError
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
-from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
+from cprsim.pages.figures import OVERHEAD_LABEL
 from cprsim.pages.money import WORK, bills_frame
 from cprsim.results.metrics import (
     FINISHED,
@@ -26,14 +26,13 @@ from cprsim.results.metrics import (
     further_losses,
     has_measured_error,
     parts_among,
-    parts_of,
     records_of,
     samples_of,
     share_of,
 )
 from cprsim.results.money import AUC_LOSS
 from cprsim.results.run import Result
-from cprsim.results.words import count, part_label, percent, saves, suited, with_interval
+from cprsim.results.words import count, estimated, part_label, percent, saves, suited
 
 RESULT_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LABELS = {
@@ -195,8 +194,8 @@ def _side_by_side(runs: Mapping[str, Result], differences: pd.DataFrame) -> Tabl
         for policy in run.policies:
             of = run.summary[policy.name]
             unfinished = f"only {percent(of[FINISHED].mean)} finished"
-            overhead = unfinished if isnan(of[OVERHEAD].mean) else _percent(of[OVERHEAD])
-            less = _percent(more.get((letter, policy.name), Estimate(nan)))
+            overhead = unfinished if isnan(of[OVERHEAD].mean) else estimated(of[OVERHEAD], 100)
+            less = estimated(more.get((letter, policy.name), Estimate(nan)), 100)
             rows.append([letter, policy.name, saves(policy, run.useful_h), overhead, less])
     words, numbers = word_columns("result", "strategy", "saves"), ("overhead, %", "more than A")
     caption = "Overhead in % of useful time, ± half of the 95 % interval"
@@ -205,10 +204,6 @@ def _side_by_side(runs: Mapping[str, Result], differences: pd.DataFrame) -> Tabl
 
 def _of(row: Mapping[str, Any]) -> Estimate:
     return Estimate(row["difference"], row["difference_low"], row["difference_high"])
-
-
-def _percent(estimate: Estimate) -> str:
-    return with_interval(100 * estimate.mean, 100 * estimate.half_width)
 
 
 def _money_table(bills: pd.DataFrame) -> Table:
@@ -233,11 +228,9 @@ def differences_table(table: pd.DataFrame, letter: str = "B") -> Table:
             continue
         in_percent = quantity in (OVERHEAD, *parts)
         scale = 100 if in_percent else 1e4 if has_measured_error(quantity) else 1
-        estimate = _of(row).times(scale)
-        half = estimate.half_width
+        half = scale * _of(row).half_width
         means = [suited(x, x - half, x + half)[0] for x in (scale * a, scale * b)]
-        difference = with_interval(estimate.mean, half)
-        rows.append([row["strategy"], labels[quantity], *means, difference])
+        rows.append([row["strategy"], labels[quantity], *means, estimated(_of(row), scale)])
     columns = [*word_columns("strategy", "quantity"), *number_columns("A", letter, f"{letter} - A")]
     return Table("", columns, rows, grouped=True)
 
@@ -290,7 +283,7 @@ def independent_errors(a: Result, b: Result) -> list[str]:
 
 
 def _in_both(a: Result, b: Result) -> Iterator[tuple[str, Sample, Sample]]:
-    parts = parts_of([*a.replications, *b.replications])
+    parts = parts_among([*a.replications, *b.replications])
     of_a, of_b = (samples_of(result.replications, result.n_nodes, parts) for result in (a, b))
     return ((name, of_a[name], of_b[name]) for name in of_a if name in of_b)
 

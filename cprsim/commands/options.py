@@ -16,6 +16,7 @@ from annotated_types import Ge, Le
 
 from cprsim.commands import public
 from cprsim.errors import ParameterError, one_line
+from cprsim.files import file_or_shipped
 
 if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
@@ -25,13 +26,19 @@ TEXT = Path("scenario.yaml")  # as errors call a scenario that is text
 MAPPING = Path("scenario")  # as they call one that is a mapping
 
 
-@dataclass(frozen=True, slots=True)
-class NamedScenario:
-    """A scenario by its name or path, with the overrides so far."""
+class Scenario:
+    """A checked scenario. It is never changed: `changed` gives another one.
 
-    path: Path
-    text: str | None  # where it is no file
-    overrides: tuple[str, ...] = ()
+    ``repr`` is short, ``print`` shows the scenario with all defaults filled in.
+    """
+
+    _loaded: LoadedScenario  # once it is checked
+
+    def __init__(
+        self, path: Path, written: str | None = None, overrides: tuple[str, ...] = ()
+    ) -> None:
+        """By its name or path; `written`: its text, where it is no file."""
+        self.path, self.written, self.overrides = path, written, overrides
 
     def read(self, more: Sequence[str] = (), over: Sequence[str] = ()) -> LoadedScenario:
         """The scenario with further overrides, and axes of a sweep.
@@ -41,24 +48,9 @@ class NamedScenario:
         from cprsim.scenario.reading import load_scenario
 
         return load_scenario(
-            self.path, [*self.overrides, *more], over, text=self.text,
+            self.path, [*self.overrides, *more], over, text=self.written,
             has_lines=self.path is not MAPPING,
         )  # fmt: skip
-
-    def changed(self, overrides: Mapping[str, Any] | Sequence[str]) -> NamedScenario:
-        """With further overrides, which are not checked before it is read."""
-        return NamedScenario(self.path, self.text, (*self.overrides, *assignments(overrides)))
-
-
-class Scenario:
-    """A checked scenario. It is never changed: `changed` gives another one.
-
-    ``repr`` is short, ``print`` shows the scenario with all defaults filled in.
-    """
-
-    def __init__(self, source: NamedScenario) -> None:
-        self._source = source
-        self._loaded = source.read()
 
     @property
     def name(self) -> str:
@@ -139,25 +131,24 @@ def load(
     >>> cprsim.load("quickstart", {"costs.save": "90 s"}).settings["costs"]["save"]
     '90 s'
     """
-    return Scenario(source_of(scenario, overrides))
+    found = source_of(scenario, overrides)
+    found._loaded = found.read()
+    return found
 
 
 def source_of(
     scenario: Scenario | Mapping[str, Any] | str | Path,
     overrides: Mapping[str, Any] | Sequence[str] = (),
-) -> NamedScenario:
-    """Where a scenario comes from; it is not read yet."""
+) -> Scenario:
+    """A scenario that is not read yet."""
+    more = tuple(assignments(overrides))
     if isinstance(scenario, Scenario):
-        source = scenario._source
-    elif isinstance(scenario, Mapping):
-        source = NamedScenario(MAPPING, _plain("scenario", scenario))
-    elif isinstance(scenario, str) and "\n" in scenario.strip():
-        source = NamedScenario(TEXT, scenario)
-    else:
-        from cprsim.files import file_or_shipped
-
-        source = NamedScenario(file_or_shipped(Path(scenario)), None)
-    return source.changed(overrides)
+        return Scenario(scenario.path, scenario.written, (*scenario.overrides, *more))
+    if isinstance(scenario, Mapping):
+        return Scenario(MAPPING, _plain("scenario", scenario), more)
+    if isinstance(scenario, str) and "\n" in scenario.strip():
+        return Scenario(TEXT, scenario, more)
+    return Scenario(file_or_shipped(Path(scenario)), None, more)
 
 
 def assignments(values: Mapping[str, Any] | Sequence[str]) -> list[str]:

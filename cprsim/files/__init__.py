@@ -199,12 +199,6 @@ def write_whole(path: Path, text: str) -> None:
         file.write(text)
 
 
-def write_over(path: Path, text: str) -> None:
-    """Write a text as `write_whole` does. Raises ResultError where it can't be written."""
-    with writes(path):
-        write_whole(path, text)
-
-
 def require_new(path: Path) -> None:
     """Check before the work that a file of that name can be created. Raises ResultError."""
     if path.exists() or path.is_symlink():

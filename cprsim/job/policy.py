@@ -380,6 +380,22 @@ class Policy:
         partial = (Reverts.STRUCK, Reverts.SHARDS)
         return any(rule.reverts in partial and not rule.replays for rule in self.rules)
 
+    def never_saves(self, useful_h: float) -> bool:
+        """Whether no save is due in a job of these hours."""
+        return not any(
+            capture.every_h is None or n_saves_due(capture.every_h, useful_h)
+            for capture in self.captures
+        )
+
+    def content_every_h(self, capture: SaveSchedule, useful_h: float) -> float:
+        """Progress between contents that a capture completes; infinite if it never saves [h]."""
+        followed = self.followed_by(capture)
+        if followed is not None:
+            return capture.every_nth * self.content_every_h(followed, useful_h)
+        if capture.every_h is None or capture.every_h >= useful_h:
+            return inf
+        return capture.parts * capture.every_h
+
     @property
     def on_failure(self) -> str:
         """Name of the response to a failure, for tables."""

@@ -232,7 +232,7 @@ def _turns(table: pd.DataFrame, rows: pd.DataFrame, spec: LogSpec) -> list[str]:
 def _take_turns(column: pd.Series[str], rows: pd.DataFrame) -> bool:
     """Whether two texts, but for numbers and names, take turns in the rows of nearly each node."""
     words = column.fillna("").astype(str)
-    if words.nunique() > 2:
+    if words.nunique() > 2 or words.str.contains(":").any():  # else they may be 0 and 1
         words = words.str.replace(r"\S*\d\S*", "", regex=True)
     of = (
         rows[["node", "start"]]

@@ -16,13 +16,24 @@ import pandas as pd
 
 from cprsim.errors import TraceError, one_line
 from cprsim.job.records import Bools
-from cprsim.logs.files import HEAD_BYTES, numbered_lines, opened, trace_error
+from cprsim.logs.files import HEAD_BYTES, head_of, numbered_lines, opened, trace_error
 
 MOST_ABOVE = 50  # lines above a header
 FIRST_ROW = 2  # line of a CSV's first row, below the header
 ROWS_AT_ONCE = 100_000
 MOST_ROWS = 20_000_000  # of a table: about 1.5 GB of memory
 POINTS_ARE_OPEN = "points may group"  # of a table between other signs than commas
+PRINTED = {  # tables that are none of ours, by their beginnings
+    r"[^\n]*\|[^\n]*\n *[|+:-][-|+: =]*\n|\+[-=+]+\+\n *\|": (
+        "that psql, MySQL or Markdown prints: `psql --csv` or `mysql --batch` writes one that can "
+        "be read, or "
+        r"sed -nE 's/^ *\|//; s/ *\| *$//; /^[-|+: =]*$|^\([0-9]+ rows?\)/d; s/ *\| */|/gp' FILE"
+    ),
+    r" *\w+(?: \w+)*(?: {2,}\w+(?: \w+)*)+ *\n(?: *[-= ]+\n)? *[^ \n,;|\t]+(?: [^ \n]+)* {2,}\S": (
+        "whose columns have a fixed width: separate them by semicolons, for example by "
+        "sed -E 's/^ +//; /^[-= ]*$/d; s/ {2,}/;/g' FILE"
+    ),
+}
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -38,6 +49,7 @@ def separator_of(line: str) -> str:
 
 def csv_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
     """As `read_csv`, some rows after the other, so that a log of any length takes little memory."""
+    require_no_print(path)
     above, header = _header(path)
     separator = separator_of(header)
     names = Counter(cell.strip() for cell in _cells(header, separator, path, above + 1))
@@ -63,6 +75,14 @@ def csv_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
         raise trace_error(path, None, "holds no row below the header")
     if rows.iloc[-1:, -1].isna().any():
         _require_whole(path, separator, sum(names.values()))
+
+
+def require_no_print(path: PathLike[str]) -> None:
+    """Raise TraceError for a table as programs print it for people."""
+    head = head_of(path)
+    for beginning, advice in PRINTED.items():
+        if re.match(beginning, head):
+            raise trace_error(path, None, f"is a table {advice}")
 
 
 def _header(path: PathLike[str]) -> tuple[int, str]:

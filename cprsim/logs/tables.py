@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from shlex import quote
@@ -65,6 +65,23 @@ def read_table(
     return table.log([table.rows_of(piece) for piece in pieces(path)])
 
 
+def without_ignored(
+    table: pd.DataFrame, ignored: Sequence[str], path: PathLike[str], counted: Counted
+) -> pd.DataFrame:
+    """The table without the columns, and the rows with the words, that ``--ignore`` names."""
+    for text in ignored:
+        name, sign, words = (text, "", "") if text in table else text.partition("=")
+        if name not in table:
+            raise trace_error(path, 1, f"there is no column {one_line(name)!r}", "ignore")
+        if not sign:
+            table = table.drop(columns=name)
+            continue
+        out = table[name].map(plain).isin([plain(word) for word in words.split(",")])
+        counted["no_failure", f"row(s) left out by --ignore {one_line(text)}"] += int(out.sum())
+        table = table[~out]
+    return table
+
+
 @dataclass(slots=True)
 class _Table:
     """A table that is read in pieces, with the findings of the pieces before."""
@@ -83,7 +100,7 @@ class _Table:
     def rows_of(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a piece: node, start, end [h], cause, and perhaps state."""
         spec, path = self.spec, self.path
-        table = self._with_joined(self._without_ignored(table))
+        table = self._with_joined(without_ignored(table, spec.ignored, path, self.counted))
         if not self.columns:
             require_no_jobs(table, path)
             self.columns = columns_of(table, spec, path)
@@ -164,21 +181,6 @@ class _Table:
         name = self.columns.get(ours)
         cells = table[name] if name in table else pd.Series(None, table.index, dtype=object)
         return cells.rename(ours)
-
-    def _without_ignored(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table without the columns, and the rows with the words, that ``--ignore`` names."""
-        for text in self.spec.ignored:
-            name, sign, words = (text, "", "") if text in table else text.partition("=")
-            if name not in table:
-                raise trace_error(self.path, 1, f"there is no column {one_line(name)!r}", "ignore")
-            if not sign:
-                table = table.drop(columns=name)
-                continue
-            out = table[name].map(plain).isin([plain(word) for word in words.split(",")])
-            note = f"row(s) left out by --ignore {one_line(text)}"
-            self.counted["no_failure", note] += int(out.sum())
-            table = table[~out]
-        return table
 
     def _with_joined(self, table: pd.DataFrame) -> pd.DataFrame:
         """With columns joined of several (node=rack+slot, start=date+time), or the given node."""

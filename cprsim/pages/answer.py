@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from functools import cached_property
@@ -14,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.files import writes
 from cprsim.pages.document import Document
+from cprsim.pages.figures import displayed
 from cprsim.pages.html import fragment
-from cprsim.pages.save import displayed, save_figures
+from cprsim.pages.markdown import write_page
 from cprsim.pages.terminal import text_of
-from cprsim.pages.writing import write_page
-from cprsim.results.folder import damage, publishing, read_manifest, seal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,50 +137,14 @@ class Answer:
         """
         return write_page(self.document, Path(file), title)[0]
 
-    def save(self, folder: str | Path) -> Path:
-        """Keep the answer as the command would have: a results folder within `folder`.
-
-        Parameters
-        ----------
-        folder : str or Path
-            Folder of results folders.
-
-        Returns
-        -------
-        Path
-            The results folder, which `cprsim.read` and every command take.
-
-        Raises
-        ------
-        ParameterError
-            This kind of answer has no results folder: `report` and `to_json` keep it.
-        ResultError
-            It can't be written; nothing is left behind.
-        """
-        source = self.folder or (self.stored and self.stored.path)
-        if source is None or source.is_file():
-            raise ParameterError(f"a {self.kind} has no results folder: report() or to_json()")
-        final = Path(folder) / source.name
-        with writes(final):
-            if final.exists() and damage(final) is None:
-                return final
-        with publishing(final) as new:
-            shutil.copytree(source, new, dirs_exist_ok=True)
-            if self.folder is None:  # figures are drawn where they are kept
-                save_figures(self.document.drawings, new)
-                seal(new, read_manifest(new))
-        return final
-
     def with_files(self, files: Iterable[Path]) -> Answer:
         """A copy with further written files."""
         return replace(self, files=tuple(files), make_document=lambda: self.document)
 
     def _repr_html_(self) -> str:
-
         return fragment(self.document)
 
     def __str__(self) -> str:
-
         return text_of(self.document)
 
     def __repr__(self) -> str:

@@ -66,14 +66,6 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """Terms and their values, such as versions."""
-
-    kind: ClassVar[str] = "facts"
-    entries: Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
 class ListingBlock:
     """A text file as it is, such as the scenario; a terminal shows no caption."""
 
@@ -101,7 +93,7 @@ class Picture:
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-Block = Words | Table | Facts | ListingBlock | Picture
+Block = Words | Table | ListingBlock | Picture
 
 
 @dataclass(frozen=True, slots=True)

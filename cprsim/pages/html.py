@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from cprsim.errors import printable
 from cprsim.pages.document import Document, Picture
-from cprsim.pages.save import bytes_of
+from cprsim.pages.figures import bytes_of
 
 _TEMPLATES = files("cprsim.pages") / "templates"
 PX_PER_INCH = 96  # of a style sheet

@@ -1,21 +1,25 @@
-"""A page as Markdown (GitHub's, with tables); its figures are separate files."""
+"""A page as Markdown (GitHub's, with tables), its figures as separate files; and pages written."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
-from cprsim.errors import printable
+from cprsim.errors import ResultError, printable
+from cprsim.files import write_whole, writes
+from cprsim.pages import html
 from cprsim.pages.document import (
     Block,
     Document,
-    Facts,
     ListingBlock,
     Picture,
     Table,
     Words,
 )
+from cprsim.pages.figures import save_figure
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|~$]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 _BEGINS_A_BLOCK = re.compile(r"^(#|\+(?= )|-(?= )|\d+(?=[.)] ))")
@@ -51,8 +55,6 @@ def _block(block: Block, place: Place) -> Iterator[str]:
             if block.caption:
                 yield _paragraph(block.caption)
             yield table(block)
-        case Facts(entries):
-            yield "\n".join(f"- {_text(term)}: {_text(meaning)}" for term, meaning in entries)
         case ListingBlock(caption, text):
             yield f"{_paragraph(caption)}:"
             yield fenced(text)
@@ -99,3 +101,45 @@ def _escaped_beginning(match: re.Match[str]) -> str:
 def _text(text: str) -> str:
     """One line with its markup escaped."""
     return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+# --------------------------------------------------------------------------- into a file
+
+
+def write_page(document: Document, path: Path, title: str | None = None) -> list[Path]:
+    """Write the page, as Markdown if the file's name ends so; an existing file is replaced.
+
+    Raises ResultError if it can't be written; an existing file then stays as it is.
+    """
+    with writes(path):
+        if path.is_dir():
+            raise ResultError(f"can't write {path}: it is a folder")
+        if not path.parent.is_dir():
+            raise ResultError(f"can't write {path}: there is no folder {path.parent}")
+        if path.suffix.lower() in (".md", ".markdown"):
+            return _write_markdown(document, path, title)
+        write_whole(path, html.render(document, title))
+    return [path]
+
+
+def _write_markdown(document: Document, path: Path, title: str | None) -> list[Path]:
+    """Write the text and its figures: ``report_files/figure-1.png`` and so on.
+
+    Figures of an earlier report are replaced one by one; other files stay.
+    """
+    folder = path.with_name(f"{path.stem}_files")
+    with TemporaryDirectory(prefix=f".{folder.name}.", dir=path.parent) as unfinished:
+        drawn: list[Path] = []
+
+        def place(picture: Picture) -> str:
+            stem = Path(unfinished) / f"figure-{len(drawn) + 1}"
+            drawn.extend(save_figure(picture.draw(), stem, ("png",)))
+            return f"{folder.name}/{drawn[-1].name}"
+
+        text = render(document, place, title)
+        if drawn:
+            folder.mkdir(exist_ok=True)
+        for file in drawn:
+            file.replace(folder / file.name)
+        write_whole(path, text)
+    return [path, folder] if drawn else [path]

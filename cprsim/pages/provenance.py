@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import ResultError
-from cprsim.pages.document import Facts, ListingBlock, Section, Table, row_columns, word_columns
+from cprsim.pages.document import ListingBlock, Section, Table, row_columns, word_columns
 
 
 def origin(
@@ -23,6 +23,7 @@ def origin(
     """
     listings = [_listing(folder / name, note) for name in scenarios]
     files = manifest.get("files") or {}
+    facts = Table("What made them", word_columns("", "value"), _facts(manifest, folder))
     table = Table(
         "Files of the results folder",
         [*row_columns("file", "bytes"), *word_columns("SHA-256")],
@@ -30,7 +31,7 @@ def origin(
     )
     return [
         Section("The scenario" if len(listings) == 1 else "The scenarios", listings),
-        Section("Where these numbers come from", [Facts(_facts(manifest, folder)), table]),
+        Section("Where these numbers come from", [facts, table]),
     ]
 
 

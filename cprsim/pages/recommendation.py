@@ -11,7 +11,7 @@ from cprsim.pages.money import WORK
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.money import JobPrices
 from cprsim.results.unknown import AS_OTHERS, WITHOUT, Assumption, BreakEven, SpareNeed
-from cprsim.results.words import count, percent, significant, with_interval
+from cprsim.results.words import count, estimated, percent, significant
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 from cprsim.scenario.yaml_text import read_yaml
 
@@ -100,6 +100,15 @@ def back_to_start(struck: float) -> str:
     return f"In {percent(struck)} of the jobs a failure takes shards back to their start."
 
 
+def never_saves(names: Sequence[str], worst: float | None = None, n_jobs: int = 0) -> str:
+    """What a bad case takes from strategies that never save, and go on with nothing stale."""
+    costs = f", and the worst of {n_jobs:,} jobs costs {percent(worst or 0.0)} of useful time"
+    return (
+        f"Never saving ({', '.join(names)}) leaves nothing to go back to: a failure may take all "
+        f"of the job{costs if worst is not None else ''}."
+    )
+
+
 def waits_decide(
     needs: Sequence[SpareNeed], n_nodes: int, prices: JobPrices | None, of: str = "the job's"
 ) -> Iterator[str]:
@@ -113,9 +122,7 @@ def waits_decide(
             cost += f", {shown(cents, prices.currency)} per {WORK}"
         then = "costs least" if need.is_best else "costs less than half"
         then = "is the cheapest" if need.is_best and need.pays else then
-        overhead = need.overhead.times(100)
-        costs = with_interval(overhead.mean, overhead.half_width)
-        clause = f"{need.system} {then}: {costs} % of useful time"
+        clause = f"{need.system} {then}: {estimated(need.overhead, 100)} % of useful time"
         clause += "" if need.pays else ", but these nodes cost more than that saves"
         spares = f"with {need.n_spares} ({cost}), "
         clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause

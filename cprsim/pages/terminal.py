@@ -14,9 +14,9 @@ from itertools import zip_longest
 from textwrap import wrap
 
 from cprsim.errors import printable
-from cprsim.pages.document import Block, Document, Facts, ListingBlock, Table, Words
+from cprsim.pages.document import Block, Document, ListingBlock, Table, Words
 
-LONGEST_UNBROKEN = 32  # characters of a word that is not broken
+LONGEST_UNBROKEN = 30  # characters of a word that is not broken
 WIDEST = 100_000  # where there is no terminal
 MOST_REMARKS = 3
 GAP = "  "  # columns
@@ -65,9 +65,6 @@ def _lines(block: Block, look: Look) -> Iterator[str]:
             if block.caption:
                 yield from [*_folded(printable(block.caption), look.width), ""]
             yield from _table(block, look)
-        case Facts(entries):
-            for term, meaning in entries:
-                yield from _folded(printable(f"{term}  {meaning}"), look.width)
         case ListingBlock(_, text):
             yield printable(text.rstrip("\n"))
 

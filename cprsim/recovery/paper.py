@@ -184,14 +184,15 @@ def cpr_interval_h(job: JobProfile, target_pls: float, *, undivided: bool = Fals
 def _losing(job: JobProfile) -> dict[str, Any]:
     """How often shards go back, how many together, and how late saves are.
 
-    On the wall clock failures also strike while the job recovers, on uptime while it saves.
+    On the wall clock failures also strike while the job recovers and waits for spares, on uptime
+    while it saves.
     """
     saves = job.costs.reliability
     late_h, per_h = job.background_h, 1.0
     if job.clock is not Clock.PROGRESS:
         late_h += job.stall_h
     if job.clock is Clock.WALL:
-        per_h += _recovery_h(job) / job.mtbf_h
+        per_h = (1.0 + _recovery_h(job) / job.mtbf_h) * (1.0 + job.waiting_fraction)
     return {
         "n_emb_ps": job.cluster.n_emb_ps,
         "mtbf_shard_h": job.mtbf_shard_h / per_h,

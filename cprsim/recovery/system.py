@@ -44,6 +44,7 @@ class JobProfile:
     mtbf_shard_h: float = inf  # of failures that strike a shard; infinite where none does
     n_shards_together: float = 0.0  # that such a failure strikes, on average
     overlapped_fraction: float = 0.0  # of detection and rescheduling, that the others work on
+    waiting_fraction: float = 0.0  # waits in which nodes fail, of the hours without waits
     clock: Clock = Clock.PROGRESS  # on which failures age
 
     @property

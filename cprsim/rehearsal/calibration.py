@@ -21,13 +21,8 @@ N_PAUSES = 4  # ... and so many as often behind it: the first ones touch memory 
 N_SUB_SAVES = 8
 WORK_S = 3.0  # of the calibrating run: so much work with the saves in it
 PAUSING = SaveBehind(stall_s=0.0, behind_s=0.0)
+TOO_BUSY = 3  # exit code: the machine is too busy to rehearse anything
 LEAST_PACE = 3.0  # times an unpaced step: a step may come late by twice its length
-
-
-class TooBusyError(WorkerError):
-    """The machine is too busy to rehearse anything."""
-
-    exit_code = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +91,7 @@ def calibrated(ran: FinishedRun, material: Material) -> RunCalibration:
     """Times measured by the calibrating run.
 
     Raises ParameterError where a step takes too long for the pace that the scenario asks for, and
-    TooBusyError where other users of the machine may be the cause.
+    WorkerError where other users of the machine may be the cause.
     """
     calibration = RunCalibration(
         stall_s=median(_stalls_s(ran.facts)),
@@ -115,7 +110,9 @@ def calibrated(ran: FinishedRun, material: Material) -> RunCalibration:
     )
     waiting, n_cores = os.getloadavg()[0], os.cpu_count() or 1
     if waiting > n_cores:
-        raise TooBusyError(f"the machine is busy (load average {waiting:.1f}): {too_slow}")
+        error = WorkerError(f"the machine is busy (load average {waiting:.1f}): {too_slow}")
+        error.exit_code = TOO_BUSY
+        raise error
     raise ParameterError(f"{too_slow}: train on fewer samples (`kernel.samples`), or longer")
 
 

@@ -15,15 +15,14 @@ import sys
 
 import numpy as np
 
-import cprsim.rehearsal.server
 import cprsim.rehearsal.trainer  # noqa: F401  # for the workers, who are told their role
 from cprsim.job.records import SubSaves
 from cprsim.rehearsal.material import Material, fresh_model
-from cprsim.rehearsal.shard import Shard
+from cprsim.rehearsal.server import Shard
 from cprsim.rehearsal.worker import Worker, die_with_parent
 from cprsim.rehearsal.worker import main as work
 from cprsim.training.kernel.model import Dlrm, Workspace
-from cprsim.training.kernel.optimizers import optimizer_for
+from cprsim.training.kernel.optimizers import OPTIMIZERS
 from cprsim.training.kernel.trackers import TRACKER_CLASSES
 
 TO_SUPERVISOR = 1  # the supervisor reads a pipe there
@@ -52,7 +51,7 @@ def _batch(material: Material, start: Dlrm) -> None:
     at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
     model.forward(integers, at, work)
     model.backward(integers, label, work)
-    optimizer_for(material.plan.optimizer, model).update_dense(work.d_dense, 0.0)
+    OPTIMIZERS[material.plan.optimizer](model).update_dense(work.d_dense, 0.0)
 
 
 def main() -> None:

@@ -107,11 +107,23 @@ def saves_due(
 
     Raises ParameterError: two saves would fall between the same two batches.
     """
-    if not policy.from_cpr_paper:
-        kinds = [
-            _grid(policy, capture.every_h or inf, useful_h, n_samples, on_grid)
-            for capture in policy.captures
+
+    def grid(every_h: float) -> list[DueSave]:
+        """Saves after every `every_h` hours of progress."""
+        saves = [
+            DueSave(on_grid(min(number * every_h / useful_h, 1.0) * n_samples), number)
+            for number in range(1, floor(useful_h / every_h + ROUNDING) + 1)
         ]
+        positions = [save.position for save in saves]
+        if len(set(positions)) < len(positions) or 0 in positions:
+            raise ParameterError(
+                f"`{policy.name}` saves every {every_h * S_PER_H:.3g} s, less than a training step "
+                "takes: train on more samples (`kernel.samples`) or save less often"
+            )
+        return saves
+
+    if not policy.from_cpr_paper:
+        kinds = [grid(capture.every_h or inf) for capture in policy.captures]
         due = [replace(save, kind=kind) for kind, some in enumerate(kinds) for save in some]
         return tuple(sorted(due, key=lambda save: (save.position, save.kind)))
     parts = policy.sub_saves or SubSaves("none", fraction=1.0)
@@ -119,26 +131,4 @@ def saves_due(
     if every_h >= useful_h * (1.0 - ROUNDING):
         return ()
     n = parts.n_per_interval
-    grid = _grid(policy, every_h, useful_h, n_samples, on_grid)
-    return tuple(replace(save, ends_interval=save.number % n == 0) for save in grid)
-
-
-def _grid(
-    policy: Policy,
-    every_h: float,
-    useful_h: float,
-    n_samples: int,
-    on_grid: Callable[[float], int],
-) -> list[DueSave]:
-    """Saves after every `every_h` hours of progress."""
-    saves = [
-        DueSave(on_grid(min(number * every_h / useful_h, 1.0) * n_samples), number)
-        for number in range(1, floor(useful_h / every_h + ROUNDING) + 1)
-    ]
-    positions = [save.position for save in saves]
-    if len(set(positions)) < len(positions) or 0 in positions:
-        raise ParameterError(
-            f"`{policy.name}` saves every {every_h * S_PER_H:.3g} s, less than a training step "
-            "takes: train on more samples (`kernel.samples`) or save less often"
-        )
-    return saves
+    return tuple(replace(save, ends_interval=save.number % n == 0) for save in grid(every_h))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -16,9 +16,11 @@ import numpy as np
 
 from cprsim.errors import ParameterError, counted, watch
 from cprsim.files import decode, digest_of, write_whole
+from cprsim.files.units import TIME
 from cprsim.job.policy import Policy
-from cprsim.job.records import S_PER_H, EventLog
+from cprsim.job.records import S_PER_H, EventLog, stacked
 from cprsim.rehearsal.calibration import (
+    TOO_BUSY,
     RunCalibration,
     calibrated,
     calibrating,
@@ -51,11 +53,17 @@ from cprsim.rehearsal.verdict import (
     steal_fraction,
     ticks,
 )
+from cprsim.results.folder import ResultTarget
+from cprsim.results.identity import Identity, identity_of
+from cprsim.results.pipeline import Outcome, StrategyOutcome
+from cprsim.results.run import Result, write_result
 from cprsim.scenario.assemble import Experiment
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.simulation.blocks import with_parts
 from cprsim.training.proxy_model import ProxyModel
 
 ATTEMPTS = 2  # at one run each time, where the machine was too busy
-BEFORE = "before.json"
+BEFORE, KEPT = "before.json", "rehearsal.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +165,7 @@ class Rehearsal:
         if self.disagreeing:
             return 1
         if self.is_missing_runs:
-            return 3
+            return TOO_BUSY
         return 1 if self.wrong else 0
 
 
@@ -182,7 +190,7 @@ def rehearse(
             earlier = json.loads(before.read_bytes())["calibration"]
             calibration = decode(RunCalibration, earlier)
         else:
-            calibration = session.calibration(policies)
+            calibration = session.calibration(policies, n_traces)
         planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
         minutes = 60 * sum(float(one.predicted.costs.wall_h[0]) for one in planned)
@@ -213,19 +221,24 @@ class _Session:
         folder = self._fork_server.folder / f"run-{next(self._numbers)}"
         return Supervisor(self._fork_server, self._material, orders, folder).run()
 
-    def calibration(self, policies: tuple[Policy, ...]) -> RunCalibration:
-        """Calibrate by runs without failures."""
-        watch.doing("calibrating without failures")
-        material = self._material
+    def calibration(self, policies: tuple[Policy, ...], n_traces: int) -> RunCalibration:
+        """Calibrate by runs without failures; says how long these and those that follow take."""
+        material, useful_h = self._material, self._experiment.useful_h
         orders = [orders_of(self._experiment, policy, material) for policy in policies]
-        calibration = calibrated(self._run(calibrating(orders[0], material)), material)
-        for policy, of in zip(policies, orders, strict=True):
-            if policy.sub_saves is not None:
-                short = calibrating_sub_saves(of, material)
-                share = policy.sub_saves.fraction * bytes_share(policy, short, material)
-                calibration.extra_s[policy.name] = extra(
-                    self._run(short), share, calibration.stall_s
-                )
+        whole = calibrating(orders[0], material)
+        parts = [
+            (policy, policy.sub_saves, calibrating_sub_saves(of, material))
+            for policy, of in zip(policies, orders, strict=True)
+            if policy.sub_saves is not None
+        ]
+        n_samples = sum(short.until or 0 for short in (whole, *(part[-1] for part in parts)))
+        takes = TIME.format(useful_h * n_samples / material.n_samples)
+        follow = f"{n_traces * len(policies)} runs of {TIME.format(useful_h)} or more follow"
+        watch.doing(f"calibrating without failures, {takes}; {follow}")
+        calibration = calibrated(self._run(whole), material)
+        for policy, sub_saves, short in parts:
+            share = sub_saves.fraction * bytes_share(policy, short, material)
+            calibration.extra_s[policy.name] = extra(self._run(short), share, calibration.stall_s)
         return calibration
 
     def plan(
@@ -329,3 +342,60 @@ def _log_as_plain(log: EventLog) -> dict[str, list[float]]:
 def log_from(plain: dict[str, Any]) -> EventLog:
     """The log that was written as JSON."""
     return EventLog(**{name: np.array(values) for name, values in plain.items()})
+
+
+# --------------------------------------------------------------------------- the results folder
+
+# A rehearsal is kept with each strategy twice, predicted and measured: both are rows of one result,
+# so that figures, reports and comparisons show them side by side.
+
+
+def keep(target: ResultTarget, rehearsal: Rehearsal, draw: Callable[[Result], object]) -> Result:
+    """Write the results folder of a rehearsal with valid runs. Raises ResultError: it can't be."""
+    strategies, logs, traces = [], {}, []
+    for policy in rehearsal.policies:
+        attempts = rehearsal.of(policy)
+        predicted = [attempt.planned.predicted for attempt in attempts]
+        measured = [attempt.measured for attempt in attempts]
+        traces += [attempt.planned.trace for attempt in attempts]
+        for how, runs in (("predicted", predicted), ("measured", measured)):
+            if runs:
+                labelled = replace(policy, name=f"{policy.name}, {how}")
+                costs = stacked([with_parts(run.costs, runs[0].costs.parts) for run in runs])
+                losses = stacked([run.losses for run in runs])
+                strategies.append(StrategyOutcome(labelled, costs, losses))
+                logs[labelled.name] = runs[0].log
+    experiment = rehearsal.experiment
+    outcome = Outcome(experiment.useful_h, experiment.cluster, tuple(strategies))
+    text = json.dumps(as_plain(rehearsal), indent=1, sort_keys=True) + "\n"
+
+    def draw_and_add(result: Result) -> None:
+        (result.path / KEPT).write_text(text, "utf-8")
+        draw(result)
+
+    return write_result(
+        target, outcome, logs, traces[0], draw_and_add, failures_digest=rehearsal.digest
+    )
+
+
+def identity(rehearsal: Rehearsal, loaded: LoadedScenario) -> Identity:
+    """Identity of the results folder: the scenario, and the results."""
+    return replace(identity_of(loaded), inputs={KEPT: digest_of(as_plain(rehearsal))})
+
+
+def as_plain(rehearsal: Rehearsal) -> dict[str, Any]:
+    """Results of a rehearsal, as JSON has them."""
+    return {
+        "written_before_sha256": rehearsal.digest,
+        "calibrated": asdict(rehearsal.calibration),
+        "strikes_left_out": rehearsal.n_left_out,
+        "strategies": {
+            policy.name: {
+                "valid_runs": len(rehearsal.of(policy)),
+                "quantities": [asdict(line) for line in rehearsal.verdict(policy)],
+            }
+            for policy in rehearsal.policies
+        },
+        "attempts": [attempt.plain() for attempt in rehearsal.attempts],
+        "exit_code": rehearsal.exit_code,
+    }

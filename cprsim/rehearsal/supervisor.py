@@ -20,17 +20,15 @@ from cprsim.files import naming
 from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.log import FactKind, RunFact
 from cprsim.rehearsal.material import Material, fresh_model, image_bytes
-from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup
+from cprsim.rehearsal.nodes import ForkServer, JobProcess, ProcessGroup, SpareNodes
 from cprsim.rehearsal.orders import DueSave, Kill, Orders
 from cprsim.rehearsal.saves import JobSaves
-from cprsim.rehearsal.server import Server
-from cprsim.rehearsal.shard import Shard
-from cprsim.rehearsal.spares import SpareNodes
+from cprsim.rehearsal.server import Server, Shard
 from cprsim.rehearsal.store import SaveFiles, write
 from cprsim.rehearsal.trainer import DENSE, TrainerProcess
 from cprsim.rehearsal.wire import answers, cancelled, first_of, forever, patient
 from cprsim.training.kernel.loops import Array
-from cprsim.training.kernel.optimizers import optimizer_for
+from cprsim.training.kernel.optimizers import OPTIMIZERS
 
 LOOK_S = 0.005  # between two checks of heartbeats, at least
 
@@ -155,7 +153,7 @@ class Supervisor:
         for number in self._servers:
             shard = Shard(self._material, number, start.table, None)
             write(self._store.image(str(number)), shard.state())
-        dense_state = optimizer_for(self._material.plan.optimizer, start).dense_state
+        dense_state = OPTIMIZERS[self._material.plan.optimizer](start).dense_state
         write(self._store.image(DENSE), {"dense": start.dense, "dense_state": dense_state})
 
     def _note(

@@ -37,7 +37,7 @@ from cprsim.rehearsal.wire import Peer, call, cancelled, connect, patient
 from cprsim.rehearsal.worker import Worker
 from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.model import Dlrm, Workspace
-from cprsim.training.kernel.optimizers import SCHEDULES, optimizer_for
+from cprsim.training.kernel.optimizers import OPTIMIZERS, SCHEDULES
 from cprsim.training.kernel.training import Gradients, learned, part_of
 
 STEPS_KEPT = 200  # whose median is reported
@@ -55,7 +55,7 @@ class TrainerProcess(WorkerRole):
         n_tables, d = material.shape.tables.n_tables, material.shape.dimension
         self._pulled = np.zeros((material.plan.batch * n_tables, d), np.float32)
         self.model = Dlrm(material.shape, table=self._pulled, dense=worker.start.dense.copy())
-        self.optimizer = optimizer_for(material.plan.optimizer, self.model)
+        self.optimizer = OPTIMIZERS[material.plan.optimizer](self.model)
         layers = {"dense": self.model.dense, "dense_state": self.optimizer.dense_state}
         super().__init__(DENSE, store, position, lambda: layers)
         self._schedule = SCHEDULES[material.plan.schedule]

@@ -25,9 +25,9 @@ import stat
 import subprocess
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -69,10 +69,6 @@ class ResultTarget:
         """Path of the finished folder."""
         return self.root / self.identity.folder_name
 
-    def with_about(self, **about: Any) -> ResultTarget:
-        """A copy with more entries for the manifest."""
-        return replace(self, about={**self.about, **about})
-
 
 @dataclass(frozen=True)
 class StoredResult(Generic[Made]):
@@ -107,7 +103,7 @@ def load_or_compute(
     folder : of results folders; None: a temporary one, and figures are drawn on demand
     read, make : functions that read a finished folder, and that write `ResultTarget.folder`
     kind, replay, identity : see `cprsim.results.identity`
-    sole_writer : exclude other processes that make the same folder
+    one_writer : exclude other processes that make the same folder
     """
     root = Path(tempfile.mkdtemp(prefix="cprsim-") if folder is None else str(folder))
     about = {"seed": loaded.scenario.simulation.seed, "command": watch.command}
@@ -142,12 +138,15 @@ def get_or_create(
 
 
 @contextmanager
-def new_folder(target: ResultTarget) -> Iterator[Path]:
-    """A folder to write into, in place with scenario and manifest when the block has ended."""
+def new_folder(target: ResultTarget, **more: Any) -> Iterator[Path]:
+    """A folder to write into, in place with scenario and manifest when the block has ended.
+
+    `more`: what the manifest says besides `target.about`.
+    """
     with publishing(target.folder) as folder:
         (folder / SCENARIO).write_text(target.identity.scenario_yaml, "utf-8")
         yield folder
-        write_manifest(folder, target.identity, target.about, target.started)
+        write_manifest(folder, target.identity, {**target.about, **more}, target.started)
 
 
 # --------------------------------------------------------------------------- manifest
@@ -296,9 +295,14 @@ def write_record(path: Path, record: Any, indent: int = 2) -> None:
     path.write_text(json_text(encode(record), indent), "utf-8")
 
 
-def read_record(kind: type[Made], path: Path, called: str, /, **fields: Any) -> Made:
-    """The record of a results folder that `write_record` wrote."""
+def read_record(
+    kind: type[Made], path: Path, called: str, tables: Iterable[tuple[str, str]] = (), /,
+    **fields: Any,
+) -> Made:  # fmt: skip
+    """The record of a results folder that `write_record` wrote; `tables`: fields with files."""
     with readable(path.parent, called):
+        for name, file in tables:
+            fields[name] = pq.read_table(path.with_name(file)).to_pandas()
         return decode(kind, json.loads(path.read_bytes()), fields)
 
 
@@ -321,12 +325,6 @@ def stored_scenario(folder: Path) -> Any:
         return read_yaml(path.read_text("utf-8"), path)[0]
     except (OSError, UnicodeDecodeError, InputError) as error:
         raise ResultError(f"{path} can't be read: {error}") from error
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """A table that `write_parquet` wrote."""
-    frame: pd.DataFrame = pq.read_table(path).to_pandas()
-    return frame
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, nan, sqrt
 from typing import Annotated
 
@@ -24,25 +24,35 @@ PLS = Metric("pls")  # portion of lost samples: limited as published, without a 
 
 @dataclass(frozen=True, slots=True)
 class HeldLimit:
-    """A limit of a loss, and the upper bound that is compared with it."""
+    """A limit of a loss, and the bound that is compared with it.
+
+    An entry's target is one of the expected loss, and is missed where that surely lies above it.
+    """
 
     quantity: str  # in words
     column: str  # of results that has it; `pls`, or that of a metric's loss
     most: float
     mean: float
-    bound: float
+    bound: float  # of a limit from above, of a target from below
     bound_words: str
+    is_target: bool = False
 
     @property
     def sentence(self) -> str:
+        expected = f"Expected {self.quantity}: {self.mean:.3g}"
+        if self.is_target:
+            missed = ", which it misses" if self.bound > self.most else ""
+            return f"{expected}; target {self.most:g}{missed}."
         limit = f"{self.bound_words}; limit {self.most:g}"
-        return f"Expected {self.quantity}: {self.mean:.3g}; at most {self.bound:.3g} ({limit})."
+        return f"{expected}; at most {self.bound:.3g} ({limit})."
 
     @property
     def cell(self) -> str:
-        """The bound and the limit, marked if the bound exceeds it."""
-        words = "limit" if self.bound <= self.most else "over"
-        return f"{self.quantity} {self.bound:.3g} ({words} {self.most:g})"
+        """What is limited, and the limit, marked if it is exceeded."""
+        words = "target" if self.is_target else "limit"
+        words = words if self.bound <= self.most else "over"
+        shown = self.mean if self.is_target else self.bound
+        return f"{self.quantity} {shown:.3g} ({words} {self.most:g})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +185,8 @@ def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[Hel
         policy, most = of.policy, targets[of.policy.name]
         if not policy.leaves_stale or not of.costs.finished.all() or of.costs.n_replications < 2:
             continue
-        for limit in dict.fromkeys([*([] if most is None else [Limit(PLS, most)]), *general]):
+        target = [] if most is None else [Limit(PLS, most)]
+        for limit in dict.fromkeys([*general, *target]):
             lost: Prediction | None = None
             if limit.metric is None:
                 lost = pls_alone(rows.loc[rows["strategy"] == policy.name, "pls"].to_numpy())
@@ -185,6 +196,9 @@ def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[Hel
                 )
             if lost is not None:
                 found = limit.held(float(lost.loss.mean()), limit.bound(lost))
+                if limit not in general:
+                    low = lost.mean().quantile(1.0 - limit.confidence)
+                    found = replace(found, bound=low, bound_words="expected", is_target=True)
                 held[policy.name] = (*held.get(policy.name, ()), found)
     return held
 

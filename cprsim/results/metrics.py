@@ -221,17 +221,9 @@ def share_of(part: str) -> str:
     return f"{part}_fraction"
 
 
-def parts_of(columns: Iterable[str]) -> tuple[str, ...]:
-    """The parts of overhead that columns of replication rows hold, in the order of tables."""
-    return _parts({f"{part}_h": part for part in PARTS_IN_ORDER}, columns)
-
-
-def parts_among(quantities: Iterable[str]) -> tuple[str, ...]:
-    """Those whose shares are among some quantities, in the order of tables."""
-    return _parts({share_of(part): part for part in PARTS_IN_ORDER}, quantities)
-
-
-def _parts(by_name: Mapping[str, str], names: Iterable[str]) -> tuple[str, ...]:
+def parts_among(names: Iterable[str]) -> tuple[str, ...]:
+    """The parts of overhead whose hours or shares are among some names, in the order of tables."""
+    by_name = {form: part for part in PARTS_IN_ORDER for form in (f"{part}_h", share_of(part))}
     return known_first((by_name[name] for name in names if name in by_name), IN_TABLES)
 
 
@@ -275,7 +267,9 @@ class Sample:
 
 def sample_of(columns: Columns, n_nodes: int, parts: Iterable[str] | None = None) -> Sample:
     """Metrics of the replication rows of one strategy; missing parts of overhead are 0."""
-    metrics = _measured(columns, n_nodes, parts_of(map(str, columns)) if parts is None else parts)
+    metrics = _measured(
+        columns, n_nodes, parts_among(map(str, columns)) if parts is None else parts
+    )
     values = np.empty((len(metrics), len(columns["finished"])))
     for row, metric in zip(values, metrics.values(), strict=True):
         row[:] = metric
@@ -397,17 +391,17 @@ def difference_of(
 # --------------------------------------------------------------------------- tables of them
 
 
-class Estimates(dict[str, dict[str, Estimate]]):
-    """Estimates by strategy and quantity."""
+Estimates = dict[str, dict[str, Estimate]]  # by strategy and quantity
 
-    def to_frame(self) -> pd.DataFrame:
-        """A row per strategy and quantity: mean, low, high, n."""
-        records = [
-            (strategy, quantity, *estimate.triple, estimate.n)
-            for strategy, mine in self.items()
-            for quantity, estimate in mine.items()
-        ]
-        return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
+
+def frame_of(estimates: Estimates) -> pd.DataFrame:
+    """A row per strategy and quantity: mean, low, high, n."""
+    records = [
+        (strategy, quantity, *estimate.triple, estimate.n)
+        for strategy, mine in estimates.items()
+        for quantity, estimate in mine.items()
+    ]
+    return pd.DataFrame(records, columns=["strategy", "quantity", "mean", "low", "high", "n"])
 
 
 def summarise(outcome: Outcome) -> Estimates:
@@ -418,7 +412,7 @@ def summarise(outcome: Outcome) -> Estimates:
 def summarise_rows(rows: pd.DataFrame, n_nodes: int) -> Estimates:
     """`summarise`, from replication rows that may have been read back."""
     samples = samples_of(rows, n_nodes)
-    return Estimates({name: summary_of(sample) for name, sample in samples.items()})
+    return {name: summary_of(sample) for name, sample in samples.items()}
 
 
 def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> Estimates:
@@ -430,9 +424,7 @@ def differences(rows: pd.DataFrame, n_nodes: int, baseline: str) -> Estimates:
     """
     samples = samples_of(rows, n_nodes)
     base = samples.pop(baseline)
-    return Estimates(
-        {name: difference_of(base, mine, one_curve=True) for name, mine in samples.items()}
-    )
+    return {name: difference_of(base, mine, one_curve=True) for name, mine in samples.items()}
 
 
 def more_than(baseline: str, rows: pd.DataFrame, n_nodes: int) -> dict[str, Estimate]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isfinite, isnan, nan
@@ -20,7 +20,6 @@ from cprsim.scenario.prices import (
     GB,
     HOURS_PER_MONTH,
     Bill,
-    Money,
     Prices,
     Usage,
     bill_of,
@@ -28,7 +27,6 @@ from cprsim.scenario.prices import (
     energy_kwh,
     mean_node_hour,
     to_cents,
-    watts_of,
 )
 from cprsim.scenario.schema import Scenario
 
@@ -75,14 +73,18 @@ class JobPrices:
         return self.prices.label or "units of the prices"
 
     @property
+    def node_hour(self) -> float:
+        """Price of a node-hour, the mean over the job's nodes; 0 where it has none."""
+        return mean_node_hour(self.prices, self.nodes) if self.prices.node_hour else 0.0
+
+    @property
     def spare_node_hour(self) -> float:
         """Price of a spare: its own, else the mean of the job's nodes."""
-        own = self.prices.node_hour.get(SPARE)
-        return mean_node_hour(self.prices, self.nodes) if own is None else float(own)
+        return float(self.prices.node_hour.get(SPARE, self.node_hour))
 
     def billed(self, policy: Policy, use: JobUse) -> Billed:
         """A line per part, in whole cents; a month has as many jobs as do its useful work."""
-        prices, hours = with_system(self.prices, self.nodes), {USEFUL: use.useful_h, **use.overhead}
+        prices, hours = self.prices, {USEFUL: use.useful_h, **use.overhead}
 
         def bill(n_jobs: float) -> tuple[Bill, Usage]:
             usage = usage_of(
@@ -115,8 +117,9 @@ def usage_of(
         for part, part_h in hours.items()
     }
     wall_h = sum(hours.values())
-    if policy.tax.nodes:
-        node_h[SYSTEM] = {SYSTEM: n_jobs * policy.tax.nodes * wall_h}
+    if policy.tax.nodes:  # more of the job's, by role
+        times = n_jobs * policy.tax.nodes * wall_h / sum(nodes.values())
+        node_h[SYSTEM] = {role: n * times for role, n in nodes.items()}
     share = 1.0 if policy.sub_saves is None else policy.sub_saves.bytes_share
     n_remote = n_saves * remote_share(policy, useful_h)
     kept_gb = n_jobs * state_bytes * mean_contents(policy, useful_h, n_remote) / GB
@@ -133,16 +136,6 @@ def mean_contents(policy: Policy, useful_h: float, n_saves: float) -> float:
         return 0.0
     kept = [tier.generations for tier in policy.tiers if tier.medium is Medium.REMOTE]
     return sum(max(0.0, 1.0 - n / max(n_saves, 1.0)) for n in range(max(kept, default=1)))
-
-
-def with_system(prices: Prices, nodes: Mapping[str, float]) -> Prices:
-    """Prices with one for the nodes of a recovery system: the mean of the nodes by role."""
-    price = Money(repr(mean_node_hour(prices, nodes)))
-    drawn_watts = sum(watts_of(prices, role) * n for role, n in nodes.items())
-    watts = {SYSTEM: drawn_watts / sum(nodes.values()), **prices.watts} if prices.watts else {}
-    return prices.model_copy(
-        update={"node_hour": {SYSTEM: price, **prices.node_hour}, "watts": watts}
-    )
 
 
 def prices_in(folder: Path) -> JobPrices | None:
@@ -167,6 +160,9 @@ def state_bytes_of(cluster: ClusterSection) -> float:
     return (cluster.shard_bytes or 0.0) * sum(cluster.n_nodes_of_stateful.values())
 
 
+Used = Mapping[str, tuple[Policy, JobUse]]  # by strategy
+
+
 def use_of(useful_h: float, summary: Mapping[str, Estimate]) -> JobUse | None:
     """Resources that a job uses, from the means of a summary; None if a job does not finish."""
     if "overhead_fraction" not in summary or isnan(summary["overhead_fraction"].mean):
@@ -177,12 +173,19 @@ def use_of(useful_h: float, summary: Mapping[str, Estimate]) -> JobUse | None:
     return JobUse(useful_h, parts, summary["saves"].mean, loss if isfinite(loss) else None)
 
 
+def uses_of(
+    policies: Iterable[Policy], summary: Mapping[str, Mapping[str, Estimate]], useful_h: float
+) -> Used:
+    """Resources that a job uses under each policy under which all jobs finish."""
+    uses = ((policy, use_of(useful_h, summary[policy.name])) for policy in policies)
+    return {policy.name: (policy, use) for policy, use in uses if use is not None}
+
+
 def at_overhead(use: JobUse, share: float) -> JobUse:
     """The same job with another overhead, a share of useful time, as a single part."""
     return replace(use, overhead={OVERHEAD: share * use.useful_h})
 
 
-Used = Mapping[str, tuple[Policy, JobUse]]  # by strategy
 Bills = Mapping[str, Billed]  # by strategy
 
 

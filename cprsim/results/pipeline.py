@@ -63,33 +63,35 @@ class Outcome:
     curve: StalenessCurve | None = None  # what stale shards cost in accuracy; None: not known
 
 
-class FailureBlocks:
-    """The failures of experiments that meet the same, block by block.
+Blocks = Callable[[], Iterator[BlockFailures]]
+"""A function that gives failures block by block, the same at each call."""
+
+
+def failure_blocks(experiments: Sequence[Experiment]) -> Blocks:
+    """The failures of experiments that meet the same.
 
     The first blocks are kept if they are small, so that each is drawn once for all experiments.
     """
+    n_wanted, kept = max(map(_n_at_most, experiments)), dict[int, BlockFailures]()
 
-    def __init__(self, experiments: Sequence[Experiment]) -> None:
-        self._experiment = experiments[0]
-        self._n_wanted = max(map(_n_at_most, experiments))
-        self._kept: dict[int, BlockFailures] = {}  # by their first replications
-
-    def __iter__(self) -> Iterator[BlockFailures]:
+    def blocks() -> Iterator[BlockFailures]:
         n_done, most_bytes = 0, KEPT_SHARE * memory_bytes() / N_KEPT
-        while n_done < self._n_wanted:
-            self._kept = {at: b for at, b in self._kept.items() if b.n_bytes <= most_bytes}
-            to_come = range(n_done, self._n_wanted)
-            block = self._kept.get(n_done) or next(_drawn(self._experiment, to_come))
-            if len(self._kept) < N_KEPT:
-                self._kept[n_done] = block
+        while n_done < n_wanted:
+            for large in [at for at, block in kept.items() if block.n_bytes > most_bytes]:
+                del kept[large]
+            block = kept.get(n_done) or next(_drawn(experiments[0], range(n_done, n_wanted)))
+            if len(kept) < N_KEPT:
+                kept[n_done] = block
             yield block
             n_done = block.replications.stop
+
+    return blocks
 
 
 def simulate(
     experiment: Experiment,
     on_progress: Callable[[int, int], None] | None = None,
-    failures: FailureBlocks | None = None,
+    failures: Blocks | None = None,
     *,
     keep_losses: bool = True,
 ) -> Outcome:
@@ -103,7 +105,7 @@ def simulate(
     rows_of: list[list[Rows]] = [[] for _ in simulated.policies]
     row_bytes, n_losses = ROW_BYTES * len(rows_of), 0
     _require_room(experiment.simulation.replications or 0, row_bytes)
-    blocks = failures or FailureBlocks([experiment])
+    blocks = failures or failure_blocks([experiment])
     for batch, n_done, n_wanted in _batches(simulated, blocks, keep_losses):
         for all_rows, rows in zip(rows_of, batch, strict=True):
             if rows is not None:
@@ -127,7 +129,7 @@ Batch = tuple[Rows | None, ...]  # replications by strategy; None for those that
 
 
 def _batches(
-    experiment: Experiment, blocks: FailureBlocks, keep_losses: bool
+    experiment: Experiment, blocks: Blocks, keep_losses: bool
 ) -> Iterator[tuple[Batch, int, int]]:
     """Simulate block after block until there are enough replications.
 
@@ -138,7 +140,7 @@ def _batches(
     jobs: list[SimulatedJob | None] = [*map(experiment.simulated_job, experiment.policies)]
     finished, walls_h = [False] * len(jobs), [list[Floats]() for _ in jobs]
     n_done, n_wanted = 0, experiment.simulation.replications or STEP
-    for failures in blocks:
+    for failures in blocks():
         block, last = Block(failures, experiment.shares), failures.replications.stop
         while n_done < min(last, n_wanted):
             look_at = min(_next_look(experiment, n_done, n_wanted), last)

@@ -17,14 +17,12 @@ from cprsim.files import NOT_STORED, OMITTED
 from cprsim.files.units import SIZE
 from cprsim.job.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
 from cprsim.job.policy import Policy, WhenBusy
-from cprsim.job.records import NO_NUMBER, STATE, EventLog
+from cprsim.job.records import EventLog
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
     read_manifest,
     read_record,
-    read_table,
-    readable,
     write_csv,
     write_parquet,
     write_record,
@@ -35,21 +33,20 @@ from cprsim.results.metrics import (
     FINISHED,
     OVERHEAD,
     Estimates,
+    frame_of,
     loss_rows,
     replication_rows,
     summarise_rows,
     timeline_rows,
     why_unpriced,
 )
-from cprsim.results.money import Bills, bills_of, prices_in, use_of
+from cprsim.results.money import Bills, JobPrices, bills_of, prices_in, uses_of
 from cprsim.results.pipeline import replay
 from cprsim.results.unknown import Assumption, SpareNeed
-from cprsim.results.words import hours, significant
+from cprsim.results.words import hours
 from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.curves import curve_path
-from cprsim.scenario.failures import ANY
-from cprsim.scenario.prices import mean_node_hour
 from cprsim.scenario.reading import LoadedScenario
 
 if TYPE_CHECKING:
@@ -57,29 +54,7 @@ if TYPE_CHECKING:
 
 
 JOB_FILE = "job.json"
-TABLES = ("replications", "losses", "timeline")
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """The price of a node-hour, and the label of its currency; nothing is ever converted."""
-
-    node_hour: float
-    currency: str = ""
-
-    def amount(self, node_h: float) -> str:
-        """``39.7 USD``; without a label the number alone."""
-        money = significant(self.node_hour * node_h)
-        return money if money == NO_NUMBER else f"{money} {self.currency}".rstrip()
-
-
-def price_of(loaded: LoadedScenario) -> Price | None:
-    """Price of a node-hour, the mean over the job's nodes; None if the scenario has none."""
-    prices = loaded.scenario.prices
-    if prices is None or not prices.node_hour:
-        return None
-    nodes = {role: n for role, n in loaded.scenario.n_nodes_of.items() if role not in (ANY, STATE)}
-    return Price(mean_node_hour(prices, nodes), prices.label)
+TABLES = {name: f"{name}.parquet" for name in ("replications", "losses", "timeline")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +86,10 @@ class Result:
     curve: CurveUsed | None = None
     log_notes: tuple[str, ...] = ()  # what is replayed of a log, and what was left out of it
     warnings: tuple[str, ...] = ()  # of `warnings_of`
-    # of a node-hour, where the scenario says it
-    price: Price | None = field(default=None, metadata=OMITTED)
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
+    takes: str = ""  # memory and bandwidth of the cheapest, as a sentence
     limits: Mapping[str, tuple[HeldLimit, ...]] = field(default_factory=dict)  # by strategy
     policies: tuple[Policy, ...]  # in the scenario's order
     path: Path = field(metadata=NOT_STORED)
@@ -131,12 +105,14 @@ class Result:
         return summarise_rows(self.replications, self.n_nodes)
 
     @cached_property
+    def prices(self) -> JobPrices | None:
+        """The prices of the scenario in its folder."""
+        return prices_in(self.path)
+
+    @cached_property
     def bills(self) -> Bills:
         """Bills of the strategies under which all jobs finish, at the prices of the scenario."""
-        useful_h, summary = self.useful_h, self.summary
-        used = [(policy, use_of(useful_h, summary[policy.name])) for policy in self.policies]
-        prices = prices_in(self.path)
-        return bills_of(prices, {policy.name: (policy, use) for policy, use in used if use})
+        return bills_of(self.prices, uses_of(self.policies, self.summary, self.useful_h))
 
     @property
     def cheapest(self) -> Policy | None:
@@ -152,12 +128,8 @@ def cheapest_of(policies: Sequence[Policy], summary: Estimates, useful_h: float)
     """
 
     def cost(policy: Policy) -> float:
-        saves = any(
-            capture.every_h is None or n_saves_due(capture.every_h, useful_h)
-            for capture in policy.captures
-        )
         overhead = summary[policy.name][OVERHEAD].mean
-        return overhead + (0.0 if saves else WORTH_NO_SAVES)
+        return overhead + (WORTH_NO_SAVES if policy.never_saves(useful_h) else 0.0)
 
     finishing = [policy for policy in policies if summary[policy.name][FINISHED].mean == 1]
     return min(finishing, key=cost, default=None)
@@ -183,8 +155,7 @@ def write_result(
     more : what else a `Result` holds
     """
     of_each = {s.policy.name: s.costs.n_replications for s in outcome.strategies}
-    about = target.with_about(replications=of_each, failures_digest=failures_digest)
-    with new_folder(about) as folder:
+    with new_folder(target, replications=of_each, failures_digest=failures_digest) as folder:
         result = Result(
             name=target.identity.name,
             useful_h=outcome.useful_h,
@@ -202,9 +173,9 @@ def write_result(
             **more,
         )
         write_record(folder / JOB_FILE, result)
-        for name in TABLES:
-            write_parquet(getattr(result, name), folder / f"{name}.parquet")
-        write_csv(result.summary.to_frame(), folder / "summary.csv")
+        for name, file in TABLES.items():
+            write_parquet(getattr(result, name), folder / file)
+        write_csv(frame_of(result.summary), folder / "summary.csv")
         if result.replay is not None:
             write_csv(result.timeline, folder / "events.csv")
         draw(read_folder(folder, {}))
@@ -256,11 +227,8 @@ def load_result(path: Path | str) -> Result:
 
 def read_folder(folder: Path, manifest: Mapping[str, Any]) -> Result:
     """`load_result` without the check of the manifest. Raises ResultError."""
-    with readable(folder, "a result"):
-        tables = {name: read_table(folder / f"{name}.parquet") for name in TABLES}
-    return read_record(
-        Result, folder / JOB_FILE, "a result", path=folder, manifest=manifest, **tables
-    )
+    about = {"path": folder, "manifest": manifest}
+    return read_record(Result, folder / JOB_FILE, "a result", TABLES.items(), **about)
 
 
 # --------------------------------------------------------------------------- what to look at

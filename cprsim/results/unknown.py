@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import inf, isnan
 from typing import Any, cast
 
@@ -27,12 +26,10 @@ from cprsim.results.metrics import (
     replication_rows,
     share_of,
     summarise,
-    summarise_rows,
 )
-from cprsim.results.money import JobPrices, JobUse, Used, prices_of, use_of
-from cprsim.results.pipeline import simulate
+from cprsim.results.money import JobPrices, JobUse, prices_of, uses_of
+from cprsim.results.pipeline import Outcome, simulate
 from cprsim.scenario.assemble import Experiment, assemble
-from cprsim.scenario.failures import ANY
 from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.prices import HOURS_PER_MONTH
 from cprsim.scenario.quantities import times
@@ -83,51 +80,33 @@ class Assumption:
 # --------------------------------------------------------------------------- at other values
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A job with inputs at other values, simulated under each entry of `recovery`."""
+def overheads_of(outcome: Outcome) -> pd.DataFrame:
+    """A row per replication, a column per entry; infinite where it did not finish."""
+    rows = replication_rows(outcome)
+    overhead = (rows["wall_h"] / rows["useful_h"] - 1.0).where(rows["finished"], inf)
+    table = rows.assign(overhead=overhead).pivot(
+        index="replication", columns="strategy", values="overhead"
+    )  # of a strategy that finished no job there are few rows
+    return table[[strategy.policy.name for strategy in outcome.strategies]].fillna(inf)
 
-    experiment: Experiment
-    rows: pd.DataFrame
 
-    @cached_property
-    def uses(self) -> Used:
-        """Use of resources by the job under each entry under which all replications finish."""
-        metrics = summarise_rows(self.rows, self.experiment.cluster.n_nodes)
-        useful_h = self.experiment.useful_h
-        uses = {
-            policy.name: (policy, use_of(useful_h, metrics[policy.name]))
-            for policy in self.experiment.policies
-        }
-        return {name: (policy, use) for name, (policy, use) in uses.items() if use is not None}
+def month_costs(outcome: Outcome, names: Sequence[str], prices: JobPrices | None) -> list[float]:
+    """Of each entry: cents, or node-hours of overhead; infinite where not all jobs finish."""
+    policies, n_nodes = [of.policy for of in outcome.strategies], outcome.cluster.n_nodes
+    uses = uses_of(policies, summarise(outcome), outcome.useful_h)
 
-    @cached_property
-    def overheads(self) -> pd.DataFrame:
-        """A row per replication, a column per entry; infinite where it did not finish."""
-        overhead = (self.rows["wall_h"] / self.rows["useful_h"] - 1.0).where(
-            self.rows["finished"], inf
-        )
-        table = self.rows.assign(overhead=overhead).pivot(
-            index="replication", columns="strategy", values="overhead"
-        )  # of a strategy that finished no job there are few rows
-        return table[[policy.name for policy in self.experiment.policies]].fillna(inf)
+    def cost(policy: Policy, use: JobUse) -> float:
+        if prices is not None:
+            return float(prices.billed(policy, use).month.total_cents)
+        lost_h = n_nodes * (use.wall_h - use.useful_h) + policy.tax.nodes * use.wall_h
+        return lost_h * HOURS_PER_MONTH / use.useful_h
 
-    def month_costs(self, names: Sequence[str], prices: JobPrices | None) -> list[float]:
-        """Of each entry: cents, or node-hours of overhead; infinite where not all jobs finish."""
-        n_nodes = self.experiment.scenario.n_nodes_of[ANY]
-
-        def cost(policy: Policy, use: JobUse) -> float:
-            if prices is not None:
-                return float(prices.billed(policy, use).month.total_cents)
-            lost_h = n_nodes * (use.wall_h - use.useful_h) + policy.tax.nodes * use.wall_h
-            return lost_h * HOURS_PER_MONTH / use.useful_h
-
-        return [cost(*self.uses[name]) if name in self.uses else inf for name in names]
+    return [cost(*uses[name]) if name in uses else inf for name in names]
 
 
 def tried_under(
     loaded: LoadedScenario, entries: Mapping[str, str] | None, section: str
-) -> Callable[[Changes], tuple[LoadedScenario, Tried]]:
+) -> Callable[[Changes], tuple[LoadedScenario, Outcome]]:
     """Function that simulates entries of `recovery` under changes of a scenario, on equal failures.
 
     The entries keep their intervals; None: the scenario's. Prices change nothing that is simulated.
@@ -142,14 +121,13 @@ def tried_under(
     if entries is not None:
         text = "\n".join(["recovery:", *(f"  - {entry}" for entry in entries.values())])
         fixed["recovery"] = cast(dict[str, Plain], read_yaml(text, loaded.path)[0])["recovery"]
-    made: dict[str, Tried] = {}
+    made: dict[str, Outcome] = {}
 
-    def tried(changes: Changes) -> tuple[LoadedScenario, Tried]:
+    def tried(changes: Changes) -> tuple[LoadedScenario, Outcome]:
         varied = loaded.varied({**fixed, **changes}, lambda key: Place(key, option=section))
         simulated = str({key: to for key, to in changes.items() if not key.startswith(PRICES)})
         if simulated not in made:
-            experiment = assemble(varied)
-            made[simulated] = Tried(experiment, replication_rows(simulate(experiment)))
+            made[simulated] = simulate(assemble(varied))
         return varied, made[simulated]
 
     return tried
@@ -182,8 +160,8 @@ def break_evens_of(
         def costs_of(all_changes: Sequence[Changes]) -> Mapping[str, Floats]:
             table = []
             for changes in all_changes:
-                varied, job = tried(changes)
-                table.append(job.month_costs(names, prices_of(varied.scenario)))
+                varied, outcome = tried(changes)
+                table.append(month_costs(outcome, names, prices_of(varied.scenario)))
             return dict(zip(names, np.array(table, dtype=np.float64).T, strict=True))
 
         found = list[BreakEven]()
@@ -262,7 +240,7 @@ def decisive_assumption(
     if not others:
         return None
     tried = tried_under(loaded, entries, "marks")
-    now = tried({})[1].overheads
+    now = overheads_of(tried({})[1])
     overhead = float(now[choice].mean())
     # what costs less already, and is not the choice, is none for another reason
     may_be = [name for name, mean in now.mean().items() if name == choice or mean >= overhead]
@@ -270,7 +248,7 @@ def decisive_assumption(
         for done, (key, value, written, changes) in enumerate(others, start=1):
             on_progress(done, len(others))
             try:
-                then = tried(changes)[1].overheads[may_be]
+                then = overheads_of(tried(changes)[1])[may_be]
             except CprsimError:
                 continue  # no such job can be
             means = then.mean()

@@ -11,6 +11,7 @@ from cprsim.job.records import NO_NUMBER
 
 if TYPE_CHECKING:
     from cprsim.job.policy import Policy
+    from cprsim.job.records import Estimate
 
 PART_LABELS = {"lost": "lost work, done again", "wait": "wait for a spare"}
 NARROWEST = 1e-6  # of a value: an interval that is narrower is none
@@ -76,6 +77,11 @@ def with_interval(value: float, half_width: float) -> str:
     return f"{_fixed(value, decimals)} ± {_fixed(half_width, decimals)}"
 
 
+def estimated(estimate: Estimate, scale: float = 1.0) -> str:
+    """An estimate in another unit with its interval; `scale` 100 for per cent."""
+    return with_interval(scale * estimate.mean, scale * estimate.half_width)
+
+
 def portion(value: float) -> str:
     """A small share without an interval: four decimals, ``0.1000``; more where they are all 0."""
     if isnan(value):
@@ -98,11 +104,6 @@ def _decimals_of(value: float, half_width: float) -> int | None:
         n_digits = 2 if half_width / 10.0**exponent < 3.55 else 1
         decimals = max(decimals, n_digits - 1 - exponent)
     return decimals
-
-
-def ten_thousandths(loss: float, half_width: float) -> str:
-    """A loss of accuracy in the unit that suits it: 0.00027 ± 0.00008 as ``2.70 ± 0.80``."""
-    return with_interval(1e4 * loss, 1e4 * half_width)
 
 
 def _fixed(value: float, decimals: int) -> str:

@@ -21,6 +21,7 @@ from cprsim.job.distributions import Constant, Exponential, Weibull
 from cprsim.job.legal import require_legal
 from cprsim.job.policy import CHECK, NO_CONTENT, STOP, Policy, Reach, SaveSchedule, Scope, checked
 from cprsim.job.records import (
+    Clock,
     Cluster,
     Costs,
     Duration,
@@ -55,7 +56,7 @@ from cprsim.scenario.job import Simulation
 from cprsim.scenario.quantities import duration_of
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import RecoverySection, options_of
-from cprsim.scenario.reverts import expected_reverts
+from cprsim.scenario.reverts import expected_reverts, struck_in_waits
 from cprsim.scenario.schema import Scenario
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.strikes import ScopeShares
@@ -122,6 +123,11 @@ class Experiment:
         expected = self.failures.expected(cluster, self.useful_h)
         reverted = expected_reverts(self.failures, self.scopes, self.shares, cluster, self.useful_h)
         n_nodes, node_bytes = section.n_nodes_of[section.state_role], section.shard_bytes
+        struck, clock = 0.0, self.failures.clock
+        if clock is Clock.WALL and reverted.n_shards_together:
+            struck = struck_in_waits(
+                self.failures, self.scopes, self.shares, cluster, self.useful_h
+            )
         return JobProfile(
             useful_h=self.useful_h,
             cluster=cluster,
@@ -140,7 +146,8 @@ class Experiment:
             mtbf_shard_h=reverted.mtbf_shard_h,
             n_shards_together=reverted.n_shards_together,
             overlapped_fraction=_overlapped_fraction(self, expected.mtbf_h),
-            clock=self.failures.clock,
+            waiting_fraction=struck,
+            clock=clock,
         )
 
     def at_costs_of(self, entry: RecoverySection) -> Experiment:

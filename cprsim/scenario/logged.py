@@ -36,13 +36,8 @@ LEAST_H = 1e-9
 N_DRAWN_SAVES = 500  # drawn at random; then again
 
 
-def scenario_of(
-    facts: LoggedJob, recovery: Sequence[Plain], n_nodes: int, costs_h: Mapping[str, float] = {}
-) -> dict[str, Plain]:  # fmt: skip
-    """The job of a log as a scenario; its first recovery is the system that ran it.
-
-    `costs_h` replace those of the log.
-    """
+def scenario_of(facts: LoggedJob, recovery: Sequence[Plain], n_nodes: int) -> dict[str, Plain]:
+    """The job of a log as a scenario; its first recovery is the system that ran it."""
     names = [entry.get("strategy") if isinstance(entry, dict) else entry for entry in recovery]
     needs_servers = any(name in STRATEGIES and name not in ("none", "full") for name in names)
     at_h = distinct_instants(facts.failed_h.mean(axis=1)).tolist()
@@ -64,7 +59,7 @@ def scenario_of(
         },
         "costs": {
             cost: f"{hours!r} h" if hours > LEAST_H else "0 s"
-            for cost, hours in {**facts.costs_h, **costs_h}.items()
+            for cost, hours in facts.costs_h.items()
             if hours > LEAST_H or cost != "warmup"
         },
         "recovery": [ran, *recovery],

@@ -1,15 +1,23 @@
-"""Mean number of shards that a failure of partial recovery reverts, by scope."""
+"""Mean number of shards that a failure of partial recovery reverts, by scope, and waits for spares.
+
+Both follow from how often failures of each scope strike, and how many nodes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf
+from dataclasses import replace
+from math import exp, inf
+
+import numpy as np
 
 from cprsim.failures.several import SeveralSources
 from cprsim.failures.sources import FailureSource
 from cprsim.job.policy import Reach, Scope
 from cprsim.job.records import Cluster, ExpectedFailures, Holds
 from cprsim.simulation.strikes import ScopeShares
+
+LEAST_WORK = 1e-6  # share of time, of a job that hardly ever works
 
 
 def expected_reverts(
@@ -25,13 +33,7 @@ def expected_reverts(
     reaches = tuple(_reach(scope, shares) for scope in scopes)
     if {*reaches} == {Reach.NODE} and len(cluster.replica_slots) != 1:
         return expected
-    parts = [
-        (share * per_h, n_shards)
-        for source, share_of in _scopes_by_source(failures, reaches, shares)
-        for reach, share in share_of.items()
-        for per_h, n_shards in _reverts(source, reach, shares, cluster, useful_h)
-        if share * per_h > 0.0
-    ]
+    parts = [*_parts(failures, reaches, shares, cluster, useful_h)]
     per_h = sum(rate for rate, _ in parts)
     if per_h == 0.0:
         return ExpectedFailures(expected.mtbf_h, inf, 0.0)
@@ -39,9 +41,49 @@ def expected_reverts(
     return ExpectedFailures(expected.mtbf_h, 1.0 / per_h, n_together)
 
 
+def struck_in_waits(
+    failures: FailureSource, scopes: Sequence[Scope], shares: ScopeShares, cluster: Cluster,
+    useful_h: float,
+) -> float:  # fmt: skip
+    """Waits for spares in which other nodes may fail, as a share of the hours without waits.
+
+    The nodes away are a compound Poisson number; the job waits while they are more than the spares,
+    and a node that is away can't fail. Source: derived here.
+    """
+    n_spares, repair, n_nodes = cluster.n_spares, cluster.repair, cluster.n_nodes
+    if n_spares is None or repair is None:
+        return 0.0
+    reaches = tuple(_reach(scope, shares) if scope.needs_node else None for scope in scopes)
+    nodes = replace(
+        cluster, roles=tuple(replace(role, holds=Holds.SHARD) for role in cluster.roles)
+    )
+    parts = _parts(failures, reaches, shares, nodes, useful_h)
+    away = [(rate * repair.mean_h, round(n)) for rate, n in parts]
+    p_away = [exp(-sum(mean for mean, _ in away))]
+    for n in range(1, n_spares + n_nodes):  # Panjer's recursion
+        p_away.append(sum(mean * k * p_away[n - k] for mean, k in away if k <= n) / n)
+    can_fail = np.linspace(1.0, 0.0, n_nodes, endpoint=False)[1:]
+    works = max(sum(p_away[: n_spares + 1]), LEAST_WORK)
+    return float(can_fail @ p_away[n_spares + 1 :]) / works
+
+
+def _parts(
+    failures: FailureSource, reaches: tuple[Reach | None, ...], shares: ScopeShares,
+    cluster: Cluster, useful_h: float,
+) -> Iterator[tuple[float, float]]:  # fmt: skip
+    """Failures per hour that strike shards, and how many each strikes; None: it strikes none."""
+    for source, share_of in _scopes_by_source(failures, reaches, shares):
+        for reach, share in share_of.items():
+            if reach is None:
+                continue
+            for per_h, n_shards in _reverts(source, reach, shares, cluster, useful_h):
+                if share * per_h > 0.0:
+                    yield share * per_h, n_shards
+
+
 def _scopes_by_source(
-    failures: FailureSource, reaches: tuple[Reach, ...], shares: ScopeShares
-) -> Iterator[tuple[FailureSource, dict[Reach, float]]]:
+    failures: FailureSource, reaches: tuple[Reach | None, ...], shares: ScopeShares
+) -> Iterator[tuple[FailureSource, dict[Reach | None, float]]]:
     """Each source of failures, with the share of each reach among its failures."""
     first, *others = [failures]
     if shares.of_source and isinstance(failures, SeveralSources):

@@ -36,6 +36,7 @@ def _lasting(unit: str, factor: float, durations_s: list[float]) -> str:
 
 STEADY = [28.0, 31.0, 30.0, 29.0, 32.0, 30.0, 27.0, 33.0, 30.0, 31.0, 29.0, 30.0]  # mean 30
 GROWING = [20 + 0.8 * number for number in range(100)]  # tenths: 23.6 to 95.6
+HUMP = [50.0] * 30 + [140.0] * 30 + [50.0] * 30
 STEPPED = [(40.0 if number < 60 else 90.0) + number % 3 for number in range(80)]
 FIT = "fit saves.csv --bootstrap 0"
 IN_GB = _table(_saves(STEADY, bytes=[f"{17 + number / 10:.1f}" for number in range(12)]))
@@ -89,9 +90,24 @@ COSTS = [
                                  for row in _saves(STEADY))},
          f"{FIT} --format costs --column kind=type --column start=save.start "
          "--column end=save.end", MEAN_30),
-    Case("a column that says which rows count",
-         {"saves.csv": _table(_saves(STEADY, status=["ok", "failed"] * 6))}, FIT, MEAN_30,
-         says=("Column(s) not read: status; does one say which rows count?",)),
+    Case("saves that are slow for a while", {"saves.csv": _table(_saves(HUMP))}, FIT,
+         {"frames.times.0.drift_fastest_h": 50 / 3600, "frames.times.0.drift_last_h": 50 / 3600,
+          "frames.times.0.drift_slowest_h": 140 / 3600},
+         says=("The saves changed with time: 50 s in the fastest tenth of the log, 140 s in",)),
+    Case("lengths that contradict ends",
+         {"saves.csv": _table(_saves(STEADY, duration_s=[2 * one for one in STEADY]))}, FIT,
+         refused=("saves.csv:2: duration_s: '56.0' is not the time from start to end: --ignore",)),
+    Case("lengths finer than ends",
+         {"saves.csv": _table(_saves(STEADY, took_ms=[1e3 * one + 400 for one in STEADY]))},
+         f"{FIT} --column duration=took_ms", {"frames.times.0.mean_h": 30.4 / 3600}),
+    *(Case(f"a column {name} that may tell which rows count", {"saves.csv": _table(
+        _saves(STEADY, **{name: [*words, words[0]] * 4}))}, FIT,
+        refused=(f"saves.csv:1: {name}: not read, but could tell which rows count", "--ignore"))
+      for name, words in {"status": ("ok", "failed"), "ok": (1, 0), "done": ("yes", "no")}.items()),
+    Case("failed saves left out",
+         {"saves.csv": _table(_saves([*STEADY, 1.0, 2.0], status=["ok"] * 12 + ["failed"] * 2))},
+         f"{FIT} --ignore status=failed", MEAN_30,
+         says=("2 row(s) left out by --ignore status=failed",)),
 ]  # fmt: skip
 
 SIX = [f"node{number}" for number in range(1, 7)]

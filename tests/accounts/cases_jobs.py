@@ -122,6 +122,22 @@ def at_two_paces() -> list[Told]:
     return events
 
 
+def halves(n_early: int, n_late: int, lost_early: int, lost_late: int) -> list[Told]:
+    """Failures 1.6 min long; saves of 10 s every 100 steps of 9 s; steps lost at each failure."""
+    events: list[Told] = [(0.0, "train.resume", {"attempt": 0, "step": 0})]
+    at_s, step, attempt = 0.0, 0, 0
+    for n, lost in ((n_early, lost_early), (n_late, lost_late)):
+        for _ in range(n):
+            for _ in range(240 // n):
+                at_s, step = at_s + 910.0, step + 100
+                events += [(at_s - 10, "save.start", {"step": step}), (at_s, "save.commit", {})]
+            at_s, attempt = at_s + 9 * lost + attempt * 7 % 5 / 2, attempt + 1
+            events += [(at_s, "failure", {"attempt": attempt - 1, "step": step + lost}),
+                       (at_s + 96, "train.resume", {"attempt": attempt, "step": step})]  # fmt: skip
+            at_s += 96
+    return [*events, (at_s + 9, "job.end", {"step": step + 1, "outcome": "finished"})]
+
+
 LOST, LOST_H = no_failures()[0], no_failures()[1]
 BY_EVENTS = {"frames.hours.0.hours": 5000 / 3600, "values.n_failures": 1}
 TABLE = "start,end,last_step,last_saved_step,cause\n"
@@ -263,6 +279,14 @@ CASES: list[Case] = [
     Case("a-crash-loop-replayed", {"e.jsonl": crash_loop()},
         "backtest e.jsonl --nodes 4 --recovery full",
         says=("a crash loop is one failure: 30 of 33 failures",)),
+    Case("four-times-the-failures", {"e.jsonl": lines(*halves(12, 48, 50, 50))},
+         "calibrate e.jsonl",
+         says=("outside the interval: what moved most is the failures a day, 4.",)),
+    Case("twice-the-work-lost", {"e.jsonl": lines(*halves(40, 40, 5, 95))}, "calibrate e.jsonl",
+         says=("what moved most is the work lost at each failure [h], 0.02",)),
+    Case("failures-at-equal-distances", {"e.jsonl": lines(*halves(20, 20, 50, 50))},
+         "calibrate e.jsonl", {"values.is_inside": True},
+         says=("the gaps between failures have the shape", "; a scenario takes 100")),
     Case("a-failure-in-s-where-others-are-in-ns", {"e.jsonl": "".join(
         line.replace("000000000, ", ", ") if '"failure"' in line else line
         for line in lines(*job()).splitlines(keepends=True))}, "ledger e.jsonl",
@@ -307,6 +331,19 @@ CASES: list[Case] = [
         (2700, "job.end", {"attempt": 0, "outcome": "failed"}),
         (2790, "failure", {"attempt": 0, "step": 130}), *job()[8:])}, "ledger e.jsonl",
         {"frames.hours.1.hours": 600 / 3600, "values.inferred.instants": 0}),
+    Case("steps-counted-anew-in-each-attempt", {"a.csv":
+        "start,end,last_step,cause\n0,10,1000,disk\n11,31,1980,disk\n32,37,490,\n"},
+        "ledger a.csv --time-unit h",
+        refused=("a.csv:3: last_step: '1980': counted from step 0 again in each",)),
+    Case("a-table-that-psql-printed", {"a.txt":
+        "        start        | end | last_step\n---------------------+-----+-----------\n"
+        " 2026-03-02 00:00:00 | 9   |      1000\n(1 row)\n"}, "ledger a.txt",
+        refused=("a.txt: is a table that psql, MySQL or Markdown prints: `psql --csv`",)),
+    Case("nothing-but-starts-and-progress", {"e.jsonl": lines(
+        (0, "job.start", {"attempt": 0}), (9000, "job.start", {"attempt": 1}), *[
+            (500 * n + 60 * (n // 2) + 5000 * (n > 8), "progress", {"step": 50 * n})
+            for n in range(20)])}, "ledger e.jsonl",
+        says=("At most", "save unknown", "1 job whose log tells no saves")),
     Case("no-event-of-a-save", {"e.jsonl": lines(*without(job(), "save.start", "save.commit"))},
         "ledger e.jsonl", {"values.inferred.untold_saves": 1}, says=("save unknown",)),
     Case("a-pause-where-a-save-was-due", {"e.jsonl": lines(*[

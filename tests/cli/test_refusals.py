@@ -109,7 +109,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     *((("fit", "empty.txt", "--format", form), "empty.txt: is empty")
       for form in ("slurm-events", "slurm-jobs", "tidy", "jsonl")),
     # what no computer means
-    (("ledger", "log.csv", "--time-unit", "banana"), "--time-unit"),
+    (("ledger", "log.csv", "--time-unit", "banana"), "--time-unit: 'banana' is not one of 'ns'"),
     (changed("job.step=21 h"), "job.step: is longer than the job"),
     (changed("fleet={window: 1 s, jobs: 2}"), "fleet.window: `1 s` is out of range"),
     (changed("unknown={failures.mtbf: {low: 9 h, high: 8 h}}"), "as `low` lies above `high`"),

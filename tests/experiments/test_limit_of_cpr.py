@@ -22,7 +22,7 @@ SEEDS = 45  # of which at least 30 have as many intervals, and recover partially
 
 
 def drawn(seed: int) -> dict[str, Any]:
-    """A recommendation job whose failures take shards, racks and all of it."""
+    """A recommendation job whose failures take shards, racks and all of it; half await spares."""
     rng = np.random.default_rng(seed)
     trainers, emb_ps = int(rng.integers(0, 40)), int(rng.integers(2, 33))
     mtbf_h, useful_h = float(rng.uniform(4, 40)), float(rng.uniform(200, 700))
@@ -43,10 +43,19 @@ def drawn(seed: int) -> dict[str, Any]:
         own_h = f"{rng.uniform(50, 200)} h"
         own = {"kind": "job", "family": "exponential", "mtbf": own_h, "clock": clock}
         scopes[1]["failures"] = own
+    cluster: dict[str, Any] = {
+        "trainers": trainers,
+        "emb_ps": emb_ps,
+        "rack": int(rng.integers(2, 17)),
+    }
+    if rng.random() < 0.5:
+        repair = {"family": str(rng.choice(["exponential", "lognormal"])), "mean": "12 h"}
+        repair |= {"sigma": 1.0} if repair["family"] == "lognormal" else {}
+        cluster |= {"spares": int(rng.integers(0, 5)), "repair": repair}
     return {
         "name": f"drawn-{seed}",
         "job": {"useful": f"{useful_h} h"},
-        "cluster": {"trainers": trainers, "emb_ps": emb_ps, "rack": int(rng.integers(2, 17))},
+        "cluster": cluster,
         "failures": {
             "kind": "job", "family": "exponential", "mtbf": f"{mtbf_h} h",
             "role": str(rng.choice(names)), "clock": clock,

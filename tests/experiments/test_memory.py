@@ -110,10 +110,10 @@ def test_small_blocks_are_kept_for_further_simulations(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few, many = make("simulation.replications=20"), make("simulation.replications=4100")
-    blocks = pipeline.FailureBlocks([few, many])
-    first, second = blocks
+    blocks = pipeline.failure_blocks([few, many])
+    first, second = blocks()
     assert len(second.replications) == 100
-    assert list(blocks) == [first, second]
+    assert list(blocks()) == [first, second]
     assert_same_rows(pipeline.simulate(few, failures=blocks), pipeline.simulate(few))
     monkeypatch.setattr(pipeline, "KEPT_SHARE", 0.0)
-    assert first not in list(blocks)
+    assert first not in list(blocks())

@@ -19,7 +19,7 @@ from selenium.webdriver import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 import cprsim
-from cprsim.commands.explore.sliders import sliders_of
+from cprsim.commands.explore.page import sliders_of
 from cprsim.commands.options import source_of
 from cprsim.results.words import with_interval
 from tests.making import PATIENCE_S, PROGRAM, call

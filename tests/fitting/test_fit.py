@@ -11,7 +11,7 @@ import cprsim
 from cprsim.commands.fit.figures import subject_figure
 from cprsim.errors import CprsimError
 from cprsim.logs.fit.report import fit_failures
-from cprsim.pages.save import save_figure
+from cprsim.pages.figures import save_figure
 from tests.fitting.logs import assembled, log_of, write_log
 from tests.making import call
 

@@ -94,7 +94,7 @@ def answered(command: str, folder: str) -> tuple[Any, dict[str, pd.DataFrame]]:
         for word in command.split()
     ]
     out = ["--out", folder] if words[0] in KEPT else []
-    with patch("cprsim.pages.save.save_figures", lambda *_, **__: []):
+    with patch("cprsim.pages.figures.save_figures", lambda *_, **__: []):
         called = call(*words, "--json", *out)
     assert called.exit_code in (0, 1), called.output
     said = json.loads(called.stdout)

@@ -25,6 +25,14 @@ def test_a_run_of_torchrun_with_a_killed_worker() -> None:
     assert 3600 * incident.parts_h["load"] == pytest.approx(55.010658522 - 45.231721, abs=1e-3)
     # the first rank's first save, as the log itself says it took
     assert 3600 * job.save_stalls_h[0] == pytest.approx(0.116968093, abs=1e-3)
+    assert job.inferred["deaths"] == 0  # the launcher sees at once that a process was killed
+
+
+def test_an_abort_of_torchrun_is_a_death_of_which_nobody_knows_the_instant(tmp_path) -> None:
+    (log := tmp_path / "t.log").write_text(
+        SAMPLE.read_text("utf-8").replace("code: -9", "code: -6")
+    )
+    (job,) = ledgers(read_logs([log]))
     assert 0 <= job.parts["detect"].low < job.parts["detect"].high < 0.5 / 3600
     assert job.inferred["deaths"] == 1
 
@@ -51,7 +59,7 @@ SAVE = "{'checkpoint_id': '/c/7', 'event': 'start', 'time': %s, 'func_name': 'sa
     [
         f"{AT} {START[:60]}",
         f"{AT} {START % 'null'}",
-        AT + " " + START % '{"duration_ms": Infinity}',
+        AT + " " + START % '{"agent_restarts": Infinity}',
         "2026-02-30T20:11:59 Sending process 7 closing signal",
         SAVE.replace("'time': %s, ", ""),
         SAVE.replace("'start'", "start") % 1,

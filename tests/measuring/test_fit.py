@@ -96,7 +96,6 @@ def test_an_intercept_is_part_of_every_prediction() -> None:
 
 def test_the_checks_see_what_was_made() -> None:
     checks = checks_of(seen_of(6), fitted_of(6))
-    assert checks["correlation_with_weighted_pls"]["mean"] > 0.98
     found = [one for one in checks["paired_differences"] if one["other"] == "partial"]
     assert all(one["mean"] + one["half_width_95"] < 0 for one in found)  # partial is the steepest
     assert all(one["smallest_detectable"] > one["half_width_95"] for one in found)

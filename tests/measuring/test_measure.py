@@ -125,8 +125,8 @@ def test_a_click_log_keeps_its_clicks_and_changes_their_order(tmp_path: Path) ->
     path = tmp_path / "logged.yaml"
     path.write_text(SCENARIO.replace("{samples: 6000,", "{clicks: {file: log.tsv},"))
     one, other = (setting_of(load_scenario(path), seed) for seed in (1, 2))
-    assert one.test.digest() == other.test.digest()
-    assert one.train.digest() != other.train.digest()
+    assert np.array_equal(one.test.rows, other.test.rows)
+    assert not np.array_equal(one.train.rows, other.train.rows)
     for part in ("label", "rows"):
         first, second = (np.asarray(getattr(s.train, part)) for s in (one, other))
         assert first.sum() == second.sum()

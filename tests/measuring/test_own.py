@@ -17,9 +17,9 @@ from cprsim.scenario.reading import load_scenario
 from cprsim.training.kernel.shared_run import run_trials
 from cprsim.training.measuring import own_code, runs
 from cprsim.training.measuring.design import Design
+from cprsim.training.measuring.expectation import check_trainer
 from cprsim.training.measuring.measure import MeasureRequest, measure
 from cprsim.training.measuring.runs import SeedRuns, own_model, read_seed, run_seed
-from cprsim.training.measuring.trainer_check import check_trainer
 from cprsim.workers import HERE
 from tests.making import call
 from tests.measuring.conftest import JOB

@@ -22,7 +22,6 @@ from cprsim.training.kernel.shared_run import run_trials
 from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
 from cprsim.training.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.training.measuring.own_model import (
-    CopiedModel,
     CopiedTable,
     ModelWeights,
     OwnModel,
@@ -95,17 +94,17 @@ def counted(n_rows: int, width: int) -> CopiedTable:
 
 
 def test_tables_of_several_widths_and_state_of_any_shape_are_read_and_written_back() -> None:
-    own = CopiedModel({"wide": counted(5, 8), "narrow": counted(3, 2)}, b"dense")
-    live = ModelWeights(own, TableLayout((5, 3)))
+    wide, narrow = counted(5, 8), counted(3, 2)
+    live = ModelWeights((wide, narrow), TableLayout((5, 3)), dense=b"dense")
     stored = live.copy()
     rows = np.array([6, 0, 7, 4])  # of both tables, in no order
-    own.tables["wide"].parts[0][[0, 4]] = -1
-    own.tables["narrow"].parts[1][1:] = 9
-    own.dense = b"longer than before"
+    wide.parts[0][[0, 4]] = -1
+    narrow.parts[1][1:] = 9
+    live.write_dense(b"longer than before")
     parcel = live.read(rows)
     live.write(rows, stored.read(rows))
-    np.testing.assert_array_equal(own.tables["wide"].parts[0], counted(5, 8).parts[0])
-    assert not own.tables["narrow"].parts[1].any()
+    np.testing.assert_array_equal(wide.parts[0], counted(5, 8).parts[0])
+    assert not narrow.parts[1].any()
     stored.write(rows, parcel)
     assert (stored.table[slice(0, 5, 4)] == -1).all()
     assert stored.table[slice(5, 8, 1)].shape == (3, 2)

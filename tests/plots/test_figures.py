@@ -24,8 +24,7 @@ from cprsim.commands.run.figures import (
     visible,
 )
 from cprsim.job.policy import RELOAD, ROLL_BACK
-from cprsim.pages.axes import axis_top, log_scale
-from cprsim.pages.save import bytes_of, save_figure
+from cprsim.pages.figures import axis_top, bytes_of, log_scale, save_figure
 from tests.making import paper_policy, small_scenario
 
 FULL = paper_policy("full", ROLL_BACK, 5.0, "young")
@@ -180,5 +179,5 @@ def test_the_same_figure_is_the_same_bytes():  # as PNG and SVG too: tests/cli/t
 
 
 def test_plots_need_no_display_and_no_pyplot():
-    code = "import sys, cprsim.pages; sys.exit('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, cprsim.pages.answer; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,8 +9,7 @@ import pytest
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from cprsim.pages.axes import fold, style
-from cprsim.pages.save import bytes_of
+from cprsim.pages.figures import bytes_of, fold, style
 
 NO_FORMULA = r"$x_{\alpha$"  # matplotlib ends in an error where it takes this for mathematics
 NAMES = (NO_FORMULA, "$a$", r"\$b\$", "$", "a_b^c", "x$y$z")

@@ -16,7 +16,7 @@ from cprsim.commands.sweep.figures import axis_label
 from cprsim.commands.sweep.figures import sweep_figures as figures_of
 from cprsim.commands.sweep.folder import AxisColumn, SweepResult
 from cprsim.errors import ParameterError
-from cprsim.pages.axes import words_of_key
+from cprsim.pages.figures import words_of_key
 
 INTERVAL = AxisColumn("recovery.interval", "recovery.interval [min]", "min", True, True)
 SAVE = AxisColumn("costs.save", "costs.save [s]", "s", True, False)

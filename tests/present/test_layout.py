@@ -12,7 +12,7 @@ from selenium.webdriver.support.expected_conditions import presence_of_element_l
 from selenium.webdriver.support.ui import WebDriverWait
 
 from cprsim.pages import document
-from cprsim.pages.writing import write_page
+from cprsim.pages.markdown import write_page
 from tests.making import PATIENCE_S, SCENARIOS
 
 TELEPHONE, SCREEN = 400, 1280  # pixels

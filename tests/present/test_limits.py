@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import exp, sqrt
+from typing import Any
 
 import pytest
 from scipy import special
@@ -23,7 +24,6 @@ simulation: {seed: 1, replications: 200}
 @pytest.mark.parametrize(
     ("entry", "most", "word"),
     [
-        ("{strategy: cpr, target_pls: 0.9}", None, "limit 0.9"),
         ("{strategy: partial, interval: 10 h}", 0.05, "limit 0.05"),
         ("{strategy: partial, interval: 80 h}", 0.05, "over 0.05"),
     ],
@@ -46,6 +46,18 @@ def test_a_limit_stands_beside_the_one_bound_that_is_compared_with_it(
     assert "95 % interval" not in said
 
 
+@pytest.mark.parametrize(("interval", "word"), [("cpr", "target 0.05"), ("100 h", "over 0.05")])
+def test_a_target_of_an_entry_is_held_in_expectation(interval: str, word: str) -> None:
+    """By the formula's interval the mean is the target: a bound above it would always miss it."""
+    entry = f"{{strategy: cpr, interval: {interval}, target_pls: 0.05}}"
+    found = cprsim.run(TEXT, [f"recovery=[{entry}]", "job.useful=1000 h", "failures.mtbf=10 h"])
+    assert found.document.table is not None
+    pls = found.rows["replications"]["pls"].mean()
+    place = [column.heading for column in found.document.table.columns].index("expected")
+    assert [row[place] for row in found.document.table.rows] == [f"PLS {pls:.3g} ({word})"]
+    assert (pls == pytest.approx(0.05, rel=0.05)) == (interval == "cpr")
+
+
 def test_what_never_saving_loses_is_said_by_run_and_select() -> None:
     changes = {"failures.mtbf": "400 h", "simulation.replications": 2000, "costs.save": "60 min"}
     ran, selected = cprsim.run(TEXT, changes), cprsim.select(TEXT, changes, target_pls=0.9)
@@ -54,3 +66,43 @@ def test_what_never_saving_loses_is_said_by_run_and_select() -> None:
         assert "never saves" in line
         share = float(line.split(" In ")[1].split(" %")[0]) / 100
         assert share == pytest.approx(1 - exp(-168 / 400 / 5), abs=0.02)
+
+
+RARE = """\
+name: rare
+job: {useful: 12 h, step: 3 s}
+cluster: {workers: 32, state: 20 GB, link: 100 Gbit/s}
+failures: {kind: job, family: exponential, mtbf: 2000 h, role: worker}
+costs: {save: 8 min, load: 2 min, detect: 5 min, reschedule: 5 min}
+recovery: [{strategy: full, interval: 2 h}, none]
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "select", "systems", "fleet"])
+def test_what_a_job_risks_without_saves_is_said_and_cheap_saves_are_made(command: str) -> None:
+    """A save of 8 min is 1.1 % of the job, a failure without saves half of it in 0.6 % of jobs."""
+    of_each: dict[str, Any] = {
+        "fleet": {"histories": 20}, "systems": {"only": ["full", "none"]}
+    }  # fmt: skip
+    how = of_each.get(command, {})
+    found = getattr(cprsim, command)(RARE, **how)
+    chosen = found.values["recommendation"]
+    assert chosen["strategy"] == "none" or chosen["entry"]["interval"] == "never"
+    (line,) = (line for line in map(str, found.document.remarks) if "Never saving" in line)
+    assert chosen["name"] in line
+    assert "a failure may take all of the job" in line
+    if command != "fleet":
+        assert float(line.split("costs ")[1].split(" %")[0]) > 50  # the worst of some thousand
+    cheap = {"costs.save": "20 s", "recovery": [{"strategy": "full", "interval": "4 h"}, "none"]}
+    saving = getattr(cprsim, command)(RARE, overrides=cheap, **how)  # two are 0.1 % of the job
+    assert saving.values["recommendation"]["name"] in ("full", "today")
+    assert "Never saving (full" not in str(saving.document.remarks)
+
+
+def test_run_and_select_say_the_memory_that_the_choice_takes() -> None:
+    changes: dict[str, Any] = {"recovery": [{"strategy": "full", "interval": "2 h"}, "gemini"]}
+    changes |= {"failures.mtbf": "20 h", "storage": {"bandwidth": "100 Gbit/s"}}
+    for found in (cprsim.run(RARE, changes), cprsim.select(RARE, changes)):
+        assert found.values["recommendation"]["name"] == "gemini"
+        line = next(line for line in map(str, found.document.remarks) if "Takes: " in line)
+        assert "gemini 40 GB of memory on each node for copies" in line

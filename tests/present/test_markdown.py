@@ -7,8 +7,6 @@ import re
 import pytest
 from matplotlib.figure import Figure
 
-import cprsim
-from cprsim.errors import ResultError
 from cprsim.pages.document import (
     Document,
     Picture,
@@ -17,9 +15,7 @@ from cprsim.pages.document import (
     Words,
     row_columns,
 )
-from cprsim.pages.markdown import render
-from cprsim.pages.writing import write_page
-from tests.making import call, small_scenario
+from cprsim.pages.markdown import render, write_page
 
 PICTURE = Picture("Bars", "what they show", lambda: Figure((1, 1)))
 
@@ -63,20 +59,3 @@ def test_figures_lie_beside_the_text_that_links_to_them(tmp_path) -> None:
     assert links == [f"my%20report_files/figure-{n}.png" for n in (1, 2)]
     assert sorted(p.name for p in written[1].iterdir()) == ["figure-1.png", "figure-2.png"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["my report.md", "my report_files"]
-
-
-def test_report_writes_markdown_by_the_name_of_the_file(tmp_path, undrawn, monkeypatch) -> None:
-    def drawn(figure, stem, formats):
-        path = stem.with_name(f"{stem.name}.png")
-        path.touch()
-        return [path]
-
-    monkeypatch.setattr("cprsim.pages.writing.save_figure", drawn)
-    run = cprsim.run(small_scenario(), folder=tmp_path / "results")
-    out = tmp_path / "by-name.md"
-    assert call("report", run.folder, "--out", out).exit_code == 0
-    assert out.read_text("utf-8").startswith("# What failures cost: small\n")
-    assert (tmp_path / "by-name_files").is_dir()
-    nowhere = tmp_path / "missing" / "report.md"
-    with pytest.raises(ResultError, match=f"can't write {nowhere}: there is no folder"):
-        run.report(nowhere)

@@ -15,7 +15,7 @@ import pytest
 
 from cprsim.errors import CheckpointError
 from cprsim.rehearsal.in_step import counts
-from cprsim.rehearsal.spares import SpareNodes
+from cprsim.rehearsal.nodes import SpareNodes
 from cprsim.rehearsal.store import Arrays, SaveFiles, read, write, written
 from cprsim.rehearsal.wire import LENGTH_PREFIX, Peer, connect, listen, throttled
 

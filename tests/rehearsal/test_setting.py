@@ -16,6 +16,7 @@ from cprsim.rehearsal.orders import STALLING
 from cprsim.rehearsal.prediction import model_of, predict
 from cprsim.rehearsal.rehearsing import Planned, require_in_time
 from cprsim.rehearsal.setting import (
+    holders_of,
     kills_of,
     orders_of,
     policies_to_rehearse,
@@ -23,7 +24,6 @@ from cprsim.rehearsal.setting import (
     speeds_of,
 )
 from cprsim.rehearsal.supervisor import FinishedRun
-from cprsim.rehearsal.systems import holders_of
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.reading import load_scenario
 from tests.making import SCENARIOS

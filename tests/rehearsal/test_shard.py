@@ -7,7 +7,7 @@ import pytest
 
 from cprsim.job.records import ShardBy, SmallTables, SubSaves
 from cprsim.rehearsal.material import Material, fresh_model, places, rows_of
-from cprsim.rehearsal.shard import Shard
+from cprsim.rehearsal.server import Shard
 from cprsim.rehearsal.store import Arrays
 from cprsim.training.kernel.saving import Saver
 from cprsim.training.kernel.trackers import TRACKER_CLASSES

@@ -18,7 +18,7 @@ from cprsim.errors import ResultError, WriteError
 from cprsim.job.records import SubSaves
 from cprsim.results.folder import damage, exclusive_lock, publishing, remove_leftovers
 from cprsim.results.identity import Identity, safe_name
-from cprsim.results.metrics import loss_rows, replication_rows, summarise
+from cprsim.results.metrics import frame_of, loss_rows, replication_rows, summarise
 from cprsim.results.run import load_result
 
 
@@ -28,7 +28,7 @@ def test_what_is_written_reads_back(write, outcome):
     cpr = replace(cpr, policy=replace(cpr.policy, sub_saves=sub_saves, interval_h=inf))
     outcome = replace(outcome, strategies=(full, cpr))
     result = write(outcome=outcome)
-    pd.testing.assert_frame_equal(result.summary.to_frame(), summarise(outcome).to_frame())
+    pd.testing.assert_frame_equal(frame_of(result.summary), frame_of(summarise(outcome)))
     pd.testing.assert_frame_equal(result.replications, replication_rows(outcome), check_dtype=False)
     pd.testing.assert_frame_equal(result.losses, loss_rows(outcome), check_dtype=False)
     assert result.policies == tuple(one.policy for one in outcome.strategies)

@@ -17,7 +17,6 @@ from cprsim.results.words import (
     saves,
     significant,
     suited,
-    ten_thousandths,
     with_ends,
     with_interval,
 )
@@ -35,7 +34,6 @@ SAID = [
     (with_interval, (1661.1, 1234.5), "1,661 ± 1,234"),
     (with_interval, (5.0, 0.0), "5.00"),
     (with_ends, (0.0025, 0.0021, 0.0029), "0.0025 (0.0021 to 0.0029, 95 % interval)"),
-    (ten_thousandths, (0.00027, 0.00008), "2.70 ± 0.80"),
     # a small portion is not shown as nothing
     *((portion, (value,), text) for value, text in (
         (0.1, "0.1000"), (0.0, "0.0000"), (3.2e-5, "3e-05"), (nan, "–"),

@@ -63,7 +63,7 @@ def test_a_selection_is_kept_and_found_again(folder: Path) -> None:
     stored = cprsim.read(first.folder or "")
     assert stored.to_json() == again.to_json() == first.to_json()
     page = stored.report("page.md").read_text("utf-8")
-    assert "# What to run: small" in page
+    assert "# Which strategy costs least, and how often it saves: small" in page
     assert "| cpr-mfu (recommended)" in page
 
 

@@ -19,7 +19,7 @@ from cprsim.job.losses import Metric
 from cprsim.logs.fit.lifetimes import lifetimes_of
 from cprsim.scenario.population import drawn_kinds, scenario_of
 from cprsim.scenario.reading import load_scenario
-from cprsim.training.in_step.load_model import load_model
+from cprsim.training.in_step.load_model import saturates_at
 from cprsim.training.kernel.metrics import Quality
 from cprsim.training.kernel.shared_run import Baseline
 from cprsim.training.kernel.trials import Saving, ShardFailure, Trial
@@ -159,7 +159,7 @@ def test_steps_are_of_about_equal_length_and_one_number_is_fitted(tmp_path: Path
     setting = shadowsync.setting_of(work, "FR-EASGD-5", 2)
     assert shadowsync.calibrated_h(work) == pytest.approx(setting.iteration.mean_h, rel=1e-3)
     saturates = {
-        form: load_model(shadowsync.setting_of(work, *form)).saturates_at
+        form: saturates_at(shadowsync.setting_of(work, *form))
         for form in (("FR-EASGD-5", 4), ("FR-EASGD-30", 2))
     }
     assert saturates["FR-EASGD-5", 4] == pytest.approx(28, rel=1e-3)

@@ -157,6 +157,11 @@ def test_contents_and_interval_are_chosen_together() -> None:
     assert kept * row["interval_h"] > 4 * np.log(5)
     assert kept > 8
     assert f"full keeps {kept} contents" in said(found)
+    chosen = cprsim.select(SILENT, replications=100)
+    assert list(chosen.frames["strategies"]["entry"]) == [row["entry"]]
+    assert f"full keeps {kept} contents" in said(chosen)
+    pasted = cprsim.select(SILENT, [f"recovery=[{row['entry']}]"], replications=100)
+    assert list(pasted.frames["strategies"]["entry"]) == [row["entry"]]
 
 
 def test_the_bill_is_of_all_contents_from_their_first_save_on() -> None:

@@ -13,7 +13,7 @@ from cprsim.scenario.reading import load_scenario
 from cprsim.torch import FailureInjector
 from cprsim.training.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.training.measuring.runs import forked, own_model
-from cprsim.training.measuring.trainer_check import check_trainer
+from cprsim.training.measuring.expectation import check_trainer
 from tests.measuring.conftest import JOB
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -28,11 +28,11 @@ def loop_of_ones_own(trial: Trial) -> float:
         module, optimizer, 2 * N, failures, n_shards=4,
         strategy=trial.saving.strategy, interval=trial.saving.interval_fraction,
     )  # fmt: skip
-    for number in range(len(batches)):
+    for number, n in enumerate(trainer.sizes.tolist()):
         optimizer.zero_grad()
-        loss_of(module, batches[number]).backward()
+        loss_of(module, batches[number % len(batches)]).backward()
         optimizer.step()
-        injector.step(int(batches.sizes[number]))
+        injector.step(n)
     injector.close()
     assert len(injector.struck) == len(failures)
     return quality_of(trainer.evaluate()).auc

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: make orac
 from cprsim.errors import ParameterError
 from cprsim.torch import DataLoaderBatches, RowWiseAdagrad, TensorBatches, Trainer
 from cprsim.training.measuring.protocol import Predictions
-from cprsim.training.torch.batches import Epochs
+from cprsim.training.torch.batches import sizes_of
 from cprsim.training.torch.tables import Accesses, tables_of
 
 torch.sparse.check_sparse_tensor_invariants.disable()  # else PyTorch's own Adagrad warns
@@ -249,4 +249,4 @@ def test_batches_that_are_slices_are_counted_by_their_length() -> None:
     sliced.__len__.return_value = 3
     sliced.__getitem__.side_effect = [torch.zeros(n) for n in (10, 10, 5)]
     del sliced.sizes
-    assert Epochs(sliced, 2).sizes.tolist() == [10, 10, 5, 10, 10, 5]
+    assert sizes_of(sliced).tolist() == [10, 10, 5]

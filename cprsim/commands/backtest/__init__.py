@@ -9,7 +9,7 @@ from annotated_types import Ge, Le
 
 from cprsim.commands import command
 from cprsim.commands.backtest.answer import answer_of_backtest
-from cprsim.commands.backtest.replaying import advice, backtests
+from cprsim.commands.backtest.replaying import backtests
 from cprsim.commands.ledger import read_named
 from cprsim.commands.options import (
     CliOption,
@@ -107,5 +107,4 @@ def backtest(
         n_draws=draws,
         seed=seed,
     )
-    notes = list(map(str, events.notes))
-    return answer_of_backtest(replayed, advice(replayed, seed=seed), left_out, notes)
+    return answer_of_backtest(replayed, left_out, list(map(str, events.notes)))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from cprsim.commands.backtest.replaying import Advice, Backtest, Replayed, bills
+from cprsim.commands.backtest.replaying import Backtest, Replayed, bills, totals_h
 from cprsim.commands.ledger.answer import cells
-from cprsim.job.records import NO_NUMBER, Estimate
+from cprsim.job.records import NO_NUMBER, Estimate, Floats
 from cprsim.logs.jobs.facts import crash_loops
 from cprsim.logs.jobs.ledger import notes_on_ends
 from cprsim.pages.answer import Answer
@@ -27,24 +28,27 @@ UNKNOWN_ESTIMATE = Estimate(nan)
 
 
 def answer_of_backtest(
-    jobs: Sequence[Backtest], advised: Advice, left_out: Sequence[str], notes: Sequence[str] = ()
+    jobs: Sequence[Backtest], left_out: Sequence[str], notes: Sequence[str] = ()
 ) -> Answer:
     """The answer of a backtest: costs under each system, advice, and reasons for skipped jobs.
 
     `notes` name the skipped parts of the logs.
     """
-    costs = bills(jobs)
+    costs, totals = bills(jobs), totals_h(jobs)
+    best, second, *_ = totals
+    saved = _estimate(np.sum([job.saved_h(best) for job in jobs], axis=0))
+    more, of_h = _estimate(totals[second] - totals[best]), sum(job.facts.wall_h for job in jobs)
     frames = {
         "systems": pd.DataFrame([_system(job, system) for job in jobs for system in job.systems]),
         "jobs": pd.DataFrame(map(_job, jobs)),
         **({"bills": bills_frame(costs)} if costs else {}),
     }
     values = {
-        "recommended": advised.system,
-        **advised.saved_h.columns("saved_h"),
-        "of_h": advised.of_h,
-        "runner_up": advised.runner_up,
-        "reversed_by": advised.reversed_by,
+        "recommended": best,
+        **saved.columns("saved_h"),
+        "of_h": of_h,
+        "runner_up": second,
+        **more.columns("runner_up_more_h"),
         "left_out": list(left_out),
         "notes": list(notes),
         **({"cheapest": cheapest_of(costs)} if costs else {}),
@@ -59,12 +63,12 @@ def answer_of_backtest(
     ]
     ledgers = [job.facts.ledger for job in jobs]
     loops, ends = crash_loops(ledgers), notes_on_ends(ledgers)
-    money = [cheapest(costs, advised.system)] if costs else []
+    money = [cheapest(costs, best)] if costs else []
     remarks = [*money, *(f"Left out: {why}." for why in left_out), *notes, *loops, *limited, *ends]
     return Answer(
         "backtest",
         count(len(jobs), "job"),
-        lambda: _document(jobs, advised, frames, remarks, costs),
+        lambda: _document(jobs, _advice(best, saved, of_h, second, more), frames, remarks, costs),
         frames,
         values,
     )
@@ -110,16 +114,16 @@ def _job(job: Backtest) -> dict[str, Any]:
 
 def _document(
     jobs: Sequence[Backtest],
-    advised: Advice,
+    advice: str,
     frames: Mapping[str, pd.DataFrame],
     remarks: Sequence[str],
     costs: Bills,
 ) -> Document:
     clocks, name = frames["jobs"].drop_duplicates("clock"), count(len(jobs), "job")
     return Document(
-        title=f"{name} under other recovery systems",
+        title=f"What another recovery system would have cost: {name}",
         question="What would these jobs have cost under another recovery system?",
-        answer=[_advice(advised), advised.reversed_by],
+        answer=[advice],
         table=_systems(frames["systems"], frames["jobs"]),
         remarks=[
             *remarks,
@@ -134,16 +138,24 @@ def _document(
     )  # fmt: skip
 
 
-def _advice(advised: Advice) -> str:
-    """The recommended system, and the hours that it saves."""
-    if advised.system == AS_IT_RAN:
-        return f"Run it as it ran: nothing else is cheaper (next: {advised.runner_up})."
-    if not isfinite(advised.saved_h.mean):
-        return f"Run {advised.system}: replayed {AS_IT_RAN}, some jobs never end."
-    return (
-        f"Run {advised.system}: it would have saved {with_ends(*advised.saved_h.triple, 'h')} of "
-        f"{significant(advised.of_h)} h, {percent(advised.saved_h.mean / advised.of_h)}."
-    )
+def _estimate(draws_h: Floats) -> Estimate:
+    """The mean of hours, infinite where some jobs never end."""
+    is_known = bool(np.isfinite(draws_h).all())
+    return Estimate.of_draws(draws_h) if is_known else Estimate(inf, inf, inf)
+
+
+def _advice(best: str, saved: Estimate, of_h: float, second: str, more: Estimate) -> str:
+    """The recommended system, the hours that it saves, and what the next one costs more."""
+    costs_more = f"costs {with_ends(*more.triple, 'h')} more"
+    next_one = costs_more if isfinite(more.mean) else "does not always end"
+    next_one = f" The next, {second}, {next_one}."
+    if best == AS_IT_RAN:
+        return f"Run it as it ran: nothing else is cheaper.{next_one}"
+    if not isfinite(saved.mean):
+        return f"Run {best}: replayed {AS_IT_RAN}, some jobs never end.{next_one}"
+    hours_saved = f"{with_ends(*saved.triple, 'h')} of {significant(of_h)} h"
+    share = percent(saved.mean / of_h)
+    return f"Run {best}: it would have saved {hours_saved}, {share}.{next_one}"
 
 
 def _systems(systems: pd.DataFrame, jobs: pd.DataFrame) -> Table:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any
 
 import numpy as np
 
 from cprsim.errors import ParameterError, ScenarioError, counted
 from cprsim.failures.sources import stream
 from cprsim.job.policy import Policy
-from cprsim.job.records import PARTS, Estimate, Floats
-from cprsim.logs.fit.cost_fit import COST_KINDS
+from cprsim.job.records import PARTS, Floats
 from cprsim.logs.jobs.facts import LoggedJob, facts_of
 from cprsim.logs.jobs.ledger import JobLedger
 from cprsim.results.metrics import accuracy_columns
@@ -38,9 +35,6 @@ from cprsim.scenario.logged import (
 )  # fmt: skip
 from cprsim.scenario.yaml_text import Plain, read_yaml
 
-FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
-MOST_TRIED = 5  # jobs by which it is seen what would change the advice
-
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
@@ -63,7 +57,6 @@ class Backtest:
     """One job as observed, and its replays under each system."""
 
     facts: LoggedJob
-    experiment: Callable[..., Experiment]  # the job with its mean costs, or with other ones
     systems: tuple[Replayed, ...]  # the one that ran first
 
     @property
@@ -77,17 +70,6 @@ class Backtest:
         """
         by_name = {replayed.system: replayed.overhead_h for replayed in self.systems}
         return np.minimum(by_name[AS_IT_RAN] - by_name[system], self.facts.observed_h.mean)
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """The recommended system over all jobs together."""
-
-    system: str
-    saved_h: Estimate  # compared with the system that ran
-    of_h: float  # wall hours of all jobs
-    runner_up: str
-    reversed_by: str  # the input that would reverse it, in words
 
 
 def entries_of(recovery: Sequence[str]) -> list[Plain]:
@@ -126,12 +108,8 @@ def backtests(
         except ParameterError as error:
             left_out.append(str(error))
             continue
-
-        def experiment(facts: LoggedJob = facts, **changes: Any) -> Experiment:
-            return experiment_of(scenario_of(facts, entries, n_nodes, **changes), overrides)
-
-        systems = _replayed(facts, experiment, n_draws, seed, number)
-        replayed.append(Backtest(facts, experiment, systems))
+        experiment = experiment_of(scenario_of(facts, entries, n_nodes), overrides)
+        replayed.append(Backtest(facts, _replayed(facts, experiment, n_draws, seed, number)))
     if not replayed:
         raise ParameterError("no job can be replayed: " + "; ".join(left_out[:3]))
     names = [system.system for system in replayed[0].systems[1:]]
@@ -140,19 +118,15 @@ def backtests(
 
 
 def _replayed(
-    facts: LoggedJob, experiment: Callable[..., Experiment], n_draws: int, seed: int, number: int
+    facts: LoggedJob, experiment: Experiment, n_draws: int, seed: int, number: int
 ) -> tuple[Replayed, ...]:
     """The job under each system, a replication for each draw."""
     n_known = len(facts.ledger.draws["useful"])
     draws = np.linspace(0, n_known - 1, n_draws).astype(np.int64)
-
     rng = stream(seed, number, "backtest")
-    failing = with_own_failures(experiment(), facts, draws, rng)
-    return _simulated(with_own_costs(failing, facts, draws, rng))
-
-
-def _simulated(experiment: Experiment) -> tuple[Replayed, ...]:
-    outcome, prices = simulate(experiment), prices_of(experiment.scenario)
+    failing = with_own_failures(experiment, facts, draws, rng)
+    outcome = simulate(with_own_costs(failing, facts, draws, rng))
+    prices = prices_of(experiment.scenario)
     return tuple(_replayed_under(strategy, outcome, prices) for strategy in outcome.strategies)
 
 
@@ -181,49 +155,10 @@ def bills(jobs: Sequence[Backtest]) -> Bills:
     return {name: summed(of, useful_h) for name, of in by_system.items() if len(of) == len(jobs)}
 
 
-def advice(jobs: Sequence[Backtest], *, seed: int = 0) -> Advice:
-    """The cheapest system over all jobs, and the input that would make another one cheaper."""
+def totals_h(jobs: Sequence[Backtest]) -> dict[str, Floats]:
+    """Overhead of all jobs together under each system, (n_draws,); the cheapest first."""
     totals = {
         replayed.system: np.sum([job.systems[place].overhead_h for job in jobs], axis=0)
         for place, replayed in enumerate(jobs[0].systems)
     }
-    best, second, *_ = sorted(totals, key=lambda name: float(totals[name].mean()))
-    saved = np.sum([job.saved_h(best) for job in jobs], axis=0)
-    return Advice(
-        best,
-        Estimate.of_draws(saved) if np.isfinite(saved).all() else Estimate(inf, inf, inf),
-        sum(job.facts.wall_h for job in jobs),
-        second,
-        _reversal(jobs[:MOST_TRIED], best, seed),
-    )
-
-
-def _reversal(jobs: Sequence[Backtest], best: str, seed: int) -> str:
-    """Which one cost, how many times larger or smaller, makes another system the cheapest."""
-    kinds = [kind for kind in COST_KINDS if any(job.facts.costs_h[kind] for job in jobs)]
-    for factor in FACTORS:
-        for cost in kinds:
-            for times in (factor, 1.0 / factor):
-                winner = _winner(jobs, cost, times, seed)
-                if winner != best:
-                    now_h = float(np.mean([job.facts.costs_h[cost] for job in jobs]))
-                    longer, shorter = f"{times:.3g} times as long", f"{1 / times:.3g} times shorter"
-                    return (
-                        f"A {cost} {longer if times > 1 else shorter} ({now_h * times * 3600:.4g} "
-                        f"s instead of {now_h * 3600:.4g} s) would make {winner} the cheapest."
-                    )
-    return (
-        f"The choice holds if any one of {', '.join(kinds)} is up to {FACTORS[-1]:g} times "
-        "larger or smaller."
-    )
-
-
-def _winner(jobs: Sequence[Backtest], cost: str, times: float, seed: int) -> str:
-    """The cheapest system in the first draw if a cost is multiplied by `times`."""
-    totals, first = Counter[str](), np.zeros(1, dtype=np.int64)
-    for job in jobs:
-        experiment = job.experiment(costs_h={cost: job.facts.costs_h[cost] * times})
-        rng = stream(seed, 0, "backtest/reversal")
-        for system in _simulated(with_own_failures(experiment, job.facts, first, rng)):
-            totals[system.system] += float(system.overhead_h.mean())  # type: ignore[assignment]
-    return min(totals, key=lambda name: totals[name])
+    return dict(sorted(totals.items(), key=lambda total: float(total[1].mean())))

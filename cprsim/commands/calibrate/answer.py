@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from cprsim.commands.calibrate.calibrating import FEW_TO_PREDICT, Calibration, HalfPrediction
+from cprsim.commands.calibrate.calibrating import FEW_TO_PREDICT, Calibration
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, ListingBlock, Section, Table, word_columns
-from cprsim.results.words import percent, significant, suited
+from cprsim.results.words import significant, suited
 
 MOVED_MOST = {
-    "lost": "the work lost at each failure",
-    "other": "time that no failure explains (saves, slow work)",
+    "failures": "the failures a day",
+    "lost": "the work lost at each failure [h]",
+    "other": "the share of time that no failure explains (saves, slow work)",
 }  # fmt: skip
 
 
 def answer_of_calibrate(
     calibration: Calibration,
-    half: HalfPrediction | None,
+    half: Mapping[str, Any] | None,
     why_not: str,
     notes: Sequence[str],
     files: Sequence[Path],
 ) -> Answer:
     """The scenario of some logs, and the later half predicted from the earlier one, or why not."""
-    halves, prediction, text = [], {}, str(calibration.scenario)
+    halves, prediction, text = [], dict(half or {}), str(calibration.scenario)
     if half is not None:
-        expected = half.hours_after / half.mtbf_h
+        expected = half["hours_after"] / half["mtbf_h"]
+        n_after = prediction.pop("n_failures_after")
         halves = [  # the interval of what is predicted is of 90 %
-            {"later_half": "predicted", **half.predicted.columns("ettr"), "n_failures": expected},
-            {"later_half": "observed", **half.observed.columns("ettr"), "n_failures": half.n_after},
+            {"later_half": name, **prediction.pop(name).columns("ettr"), "n_failures": n}
+            for name, n in (("predicted", expected), ("observed", n_after))
         ]
-        prediction = {
-            "cut_unix_ns": half.cut_ns,
-            "n_failures_before": half.n_failures,
-            "mtbf_h": half.mtbf_h,
-            "hours_after": half.hours_after,
-            "is_inside": half.is_inside,
-        }
     not_compared = [f"The scenario is not compared with the logs: {why_not}."]
     document = Document(
-        title="A scenario from the logs of jobs",
+        title="Which scenario the logs of jobs make",
         question="Which scenario do these logs make, and does it predict them?",
         answer=not_compared if half is None else _verdict(half),
         table=Table("Numbers of the scenario", word_columns("number", "value", "where from"),
@@ -68,24 +64,22 @@ def answer_of_calibrate(
     )
 
 
-def _verdict(half: HalfPrediction) -> list[str]:
-    predicted, low, high = suited(*half.predicted.triple)
-    observed = suited(half.observed.mean, *half.predicted.triple[1:])[0]
+def _verdict(half: Mapping[str, Any]) -> list[str]:
+    triple, n = half["predicted"].triple, half["n_failures_before"]
+    predicted, low, high = suited(*triple)
+    observed = suited(half["observed"].mean, *triple[1:])[0]
     where = "inside the interval"
-    if not half.is_inside:
-        part, early, late = half.moved
-        rates = (half.n_failures, half.n_after)
-        hours = (half.hours_before, half.hours_after)
-        each = [24.0 * n / h for n, h in zip(rates, hours, strict=True)]
+    if not half["is_inside"]:
+        what, early, late = half["moved"]
         where = (
-            f"outside the interval: what moved most is {MOVED_MOST.get(part, part)}, "
-            f"{percent(early)} of the hours before and {percent(late)} after; "
-            f"failures a day: {significant(each[0])} before, {significant(each[1])} after"
+            "outside the interval: what moved most is "
+            f"{MOVED_MOST.get(what, f'the {what} after each failure [h]')}, {significant(early)} "
+            f"before and {significant(late)} after"
         )
     rough = f" (a rough prediction: the earlier half has under {FEW_TO_PREDICT})"
     return [
         f"The earlier half of the hours predicts an ETTR of {predicted} ({low} to {high}, 90 %) "
         f"for the later half; {observed} was observed, {where}.",
-        f"{significant(half.hours_after / half.mtbf_h)} failures were expected, "
-        f"{half.n_after} came{rough if half.n_failures < FEW_TO_PREDICT else ''}.",
+        f"{significant(half['hours_after'] / half['mtbf_h'])} failures were expected, "
+        f"{half['n_failures_after']} came{rough if n < FEW_TO_PREDICT else ''}.",
     ]

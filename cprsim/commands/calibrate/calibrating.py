@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, isnan, nan
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
 from cprsim.failures.clocks import JobClock
+from cprsim.failures.limits import SHAPE, SIGMA
 from cprsim.failures.sources import stream
 from cprsim.job.distributions import Distribution
 from cprsim.job.records import Estimate, Floats
@@ -19,7 +21,7 @@ from cprsim.logs.fit.families import FAMILIES
 from cprsim.logs.fit.fragments import Fragment
 from cprsim.logs.fit.goodness import Ranking, rank
 from cprsim.logs.fit.lifetimes import Lifetimes, lifetimes_of
-from cprsim.logs.fit.likelihood import Fit
+from cprsim.logs.fit.likelihood import Fit, Parameter
 from cprsim.logs.jobs.facts import (
     APART_H,
     COSTS,
@@ -52,26 +54,6 @@ class Calibration:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HalfPrediction:
-    """The later half predicted from the earlier one."""
-
-    cut_ns: int
-    n_failures: int  # of the earlier half
-    n_after: int
-    mtbf_h: float
-    predicted: Estimate  # ETTR: mean, and a 90 % predictive interval
-    observed: Estimate  # ETTR of the later half; interval of values missing from the logs
-    hours_before: float
-    hours_after: float
-    moved: tuple[str, float, float]  # what differs most: its share of the hours, early and late
-
-    @property
-    def is_inside(self) -> bool:
-        """Whether the observed ETTR lies in the predictive interval."""
-        return self.predicted.low <= self.observed.mean <= self.predicted.high
-
-
 def calibrate(
     jobs: Sequence[JobLedger], *, n_nodes: int, n_bootstrap: int = 0, seed: int = 0
 ) -> Calibration:
@@ -87,7 +69,11 @@ def calibrate(
     scenario = _scenario(jobs, ranking.best, costs, every_h, n_nodes)
     experiment_of(scenario.sections, ())  # whatever is wrong with it is said now
     untold = sum(isnan(job.save_every) for job in jobs)
+    spread = ranking.best.spread
+    is_off = spread is not None and _within(spread) != spread.mean
     notes = [
+        *([f"the gaps between failures have the {spread.name} {spread.mean:.4g}; a scenario takes "
+           f"{_within(spread):g}"] if is_off and spread is not None else []),
         *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
         *(f"the logs time no {kind} (0 s here): give it, as in --set costs.{kind}='30 s'"
           for kind in ("save", "load") if kind not in {cost.name for cost in costs}),
@@ -159,9 +145,9 @@ def _scenario(
         "cluster": {"workers": n_nodes},
         "failures": {
             "kind": "job", "role": "worker", "family": fit.family, "mtbf": f"{fit.mean.mean!r} h",
-            **({} if fit.spread is None else {fit.spread.name: fit.spread.mean}),
+            **({} if fit.spread is None else {fit.spread.name: _within(fit.spread)}),
         },
-        "costs": {"save": "0 s", **fitted.sections["costs"]},
+        "costs": {"save": "0 s", "load": "0 s", **fitted.sections["costs"]},
         "recovery": [{
             "strategy": "full", "name": "as it ran",
             "interval": f"{every_h!r} h" if isfinite(every_h) else "never",
@@ -169,6 +155,11 @@ def _scenario(
         "simulation": {"seed": 1, "replications": 1000},
     }  # fmt: skip
     return replace(fitted, sections=sections)
+
+
+def _within(spread: Parameter) -> float:
+    """The spread of gaps, no narrower or wider than a scenario takes it."""
+    return float(np.clip(spread.mean, *(SIGMA if spread.name == "sigma" else SHAPE)))
 
 
 def _origins(
@@ -195,8 +186,11 @@ def _origins(
 # --------------------------------------------------------------------------- compared with the log
 
 
-def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPrediction:
+def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> dict[str, Any]:
     """Predict the ETTR of the later half of all wall hours from the earlier half alone.
+
+    Returns `predicted`, with a 90 % predictive interval; `observed`, with that of values missing
+    from the logs; whether the one `is_inside` the other; failures and hours, and what `moved` most.
 
     The MTBF is drawn from a gamma distribution, as of a Poisson process whose number of failures
     is divided by the squared variation of their gaps. Raises ParameterError for too few failures.
@@ -213,23 +207,32 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> HalfPr
     gaps_h = gaps.duration_h[gaps.observed]
     n_even = n / max(float(gaps_h.var() / gaps_h.mean() ** 2), LEAST_SPREAD)
     ettr = _futures(calibration, after_h, n_even, seed)
-    low, high = np.quantile(ettr, LEVELS_OF_90_PERCENT)
+    predicted = Estimate(float(ettr.mean()), *np.quantile(ettr, LEVELS_OF_90_PERCENT).tolist())
     n_after, useful_h = 0, 0.0
     for job, at_h in zip(jobs, cut_h, strict=True):
         n_after += sum(bool(failure.at_h.mean() >= at_h) for failure in failures_in(job))
         useful_h += sum(max(0.0, b - max(a, at_h)) for a, b in job.useful_at_h)
     share, open_ = useful_h / after_h, total_hours(jobs)["useful"].half_width / after_h
-    return HalfPrediction(
-        cut_ns, n, n_after, calibration.gaps.best.mean.mean,
-        Estimate(float(ettr.mean()), float(low), float(high)),
-        Estimate(share, share - open_, share + open_), sum(cut_h), after_h, _moved(jobs, cut_h),
-    )  # fmt: skip
+    return {
+        "predicted": predicted,
+        "observed": Estimate(share, share - open_, share + open_),
+        "cut_unix_ns": cut_ns,
+        "n_failures_before": n,
+        "n_failures_after": n_after,
+        "mtbf_h": calibration.gaps.best.mean.mean,
+        "hours_after": after_h,
+        "is_inside": predicted.low <= share <= predicted.high,
+        "moved": _moved(jobs, cut_h, (n, n_after)),
+    }
 
 
-def _moved(jobs: Sequence[JobLedger], cut_h: Sequence[float]) -> tuple[str, float, float]:
-    """Which part of the hours differs most before and after the cut, and its shares [1].
+def _moved(
+    jobs: Sequence[JobLedger], cut_h: Sequence[float], n_failures: tuple[int, int]
+) -> tuple[str, float, float]:
+    """What changes the share of useful hours most from before to after the cut, and its values.
 
-    Hours of incidents by their parts; `other`: saves, slow work, whatever no incident explains.
+    That is the rate of `failures` [1/d], a part of what each costs [h], or the share of all `other`
+    hours: saves, slow work, whatever no incident explains.
     """
     rows = []
     for job, at_h in zip(jobs, cut_h, strict=True):
@@ -239,12 +242,18 @@ def _moved(jobs: Sequence[JobLedger], cut_h: Sequence[float]) -> tuple[str, floa
                  for late, from_h, until_h in ((False, 0.0, at_h), (True, at_h, job.wall_h))
                  for a, b in job.useful_at_h]  # fmt: skip
     table = pd.DataFrame(rows, columns=["part", "late", "h"])
-    hours = table.pivot_table("h", "part", "late", "sum", fill_value=0.0)
-    shares = hours / [sum(cut_h), sum(job.wall_h for job in jobs) - sum(cut_h)]
-    shares.loc["other"] = 1.0 - shares.sum()
-    early, late = (shares.drop("useful")[half] for half in (False, True))
-    part = str((late - early).abs().idxmax())
-    return part, float(early[part]), float(late[part])
+    hours = table.groupby(["part", "late"])["h"].sum().unstack(fill_value=0)
+    wall_h = np.array([sum(cut_h), sum(job.wall_h for job in jobs) - sum(cut_h)])
+    rate, other = n_failures / wall_h, (1.0 - hours.sum() / wall_h).to_numpy()
+    each_h = {part: h / np.maximum(n_failures, 1) for part, h in hours.drop("useful").T.items()}
+    values = {"failures": 24.0 * rate, **each_h, "other": other}
+    weight: dict[Any, float] = {
+        "failures": sum(each_h.values(), np.zeros(2)).mean() / 24.0,
+        "other": 1.0,
+    }
+    effect = {name: np.ptp(of) * weight.get(name, rate.mean()) for name, of in values.items()}
+    most = max(effect, key=lambda name: effect[name])
+    return str(most), *values[most].tolist()
 
 
 def _cut_ns(jobs: Sequence[JobLedger]) -> int:

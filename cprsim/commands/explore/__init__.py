@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Le
@@ -61,8 +60,11 @@ def explore(
 
     source, sets = source_of(scenario), assignments(overrides)
     name = str(source.path)
-    if source.text is None:  # a file, which is read once: today stays what it is
-        name, source = str(scenario), replace(source, text=read_text(source.path))
-    explored = Explored(Scenario(source), name)
+    if source.written is None:  # a file, which is read once: today stays what it is
+        name, source = (
+            str(scenario),
+            Scenario(source.path, read_text(source.path), source.overrides),
+        )
+    explored = Explored(source, name)
     explored.loaded(sets)  # reports wrong input before all else
     return serve(explored, sets, port)

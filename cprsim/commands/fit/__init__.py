@@ -125,9 +125,9 @@ def _costs(
     log: Path, spec: LogSpec, options: set[str], bootstrap: int, save: str | Path | None
 ) -> Answer:
     """The fit of a log of saves and loads; most options are for logs of failures."""
-    if wrong := sorted(options - {"--format", "--column", "--time-unit"}):
+    if wrong := sorted(options - {"--format", "--column", "--time-unit", "--ignore"}):
         raise ParameterError("belongs to logs of failures, not of saves and loads", wrong[0])
-    transfers, notes = read_transfers(log, columns=spec.names, time_unit=spec.time_unit)
+    transfers, notes = read_transfers(log, spec)
     watch.doing("fitting")
     fits, origin = fit_costs(transfers, n_bootstrap=bootstrap), one_line(log.name)
     fragment = costs_fragment(fits, origin)

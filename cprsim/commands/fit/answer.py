@@ -193,7 +193,7 @@ def _of_failures(
           if subject.ranking is not None),
     ]  # fmt: skip
     return Document(
-        title=f"Failures of {fitted.origin}",
+        title=f"How often a job fails: {fitted.origin}",
         question=f"How often does a job on {fitted.n_job_nodes} nodes of this log fail, and how?",
         answer=[*filter(None, [fitted.much_left_out]), *fitted.answer],
         table=_best(frames["times"]),
@@ -213,7 +213,7 @@ def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str
         for row in rows
     ]
     return Document(
-        title=f"Costs of {origin}",
+        title=f"What saves and loads cost: {origin}",
         question="What do the saves and loads of this log cost?",
         answer=[f"{'; '.join(means)} on average, with 95 % intervals."],
         table=_best(frames["times"]),

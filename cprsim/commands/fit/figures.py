@@ -12,8 +12,7 @@ from cprsim.logs.fit.goodness import FittedQuantity, survival_curve
 from cprsim.logs.fit.lifetimes import Lifetimes
 from cprsim.logs.fit.likelihood import Fit
 from cprsim.logs.fit.report import Fitted
-from cprsim.pages.chart import Chart, Panel, Series, floats
-from cprsim.pages.draw_chart import chart_figure
+from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
 
 N_AGES = 200
 MOST_STEPS = 400  # of the survival curve

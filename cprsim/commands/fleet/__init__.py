@@ -32,7 +32,7 @@ from cprsim.commands.options import (
     source_of,
 )
 from cprsim.errors import ParameterError, one_line, watch
-from cprsim.pages.save import drawing
+from cprsim.pages.figures import drawing
 from cprsim.results.folder import load_or_compute
 from cprsim.results.identity import file_digest, identity_of
 from cprsim.results.store import PointStore
@@ -113,7 +113,7 @@ def fleet(
     changes = shortcuts("fleet", histories=histories) + shortcuts(seed=seed)
     source = source_of(scenario, overrides)
     if (alone := source.read()).scenario.fleet is None:
-        source = source.changed({"fleet": of_one(alone)})
+        source = source_of(source, {"fleet": of_one(alone)})
     loaded, axes = source.read(changes), axes_of(over)
 
     pool, cases = Pool(workers, "dask" if dask else "local", dask), _cases(loaded, axes)

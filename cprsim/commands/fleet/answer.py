@@ -18,6 +18,7 @@ from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import (
     break_even_sentences,
     maintained,
+    never_saves,
     recommendation,
     turns_on,
     waits_decide,
@@ -206,8 +207,15 @@ def _cautions(result: FleetResult) -> list[str]:
             "Only the entries of `recovery` are compared; `cprsim systems` compares others, and "
             "some of them do not wait for spares."
         )
+    if best.never_saves and best.statistics["pls"].mean == 0:
+        cautions.append(never_saves([best.strategy]))
     if best.statistics["pls"].mean > 0:
-        cautions.append(f"It leaves shards stale: {_pls(best)}; the scenario has the limit.")
+        entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
+        entry = entries[best.strategy]
+        limit = f"its entry accepts {significant(100 * entry.get('target_pls', 0))} %"
+        if entry.get("assumed") or "target_pls" not in entry:
+            limit = "no entry accepts that (`target_pls`), and all else leaves jobs unfinished"
+        cautions.append(f"It leaves shards stale: {_pls(best)}; {limit}.")
     for option in result.options:
         if option.finished and option.cost < best.cost and option.statistics["pls"].mean > 0:
             cautions.append(

@@ -6,10 +6,8 @@ from functools import partial
 
 from cprsim.commands.fleet.folder import FleetResult
 from cprsim.commands.fleet.options import FleetOption
-from cprsim.pages.axes import OVERHEAD_LABEL, words_of_key
-from cprsim.pages.chart import Chart, Panel, Series
-from cprsim.pages.draw_chart import chart_figure
-from cprsim.pages.save import Draw
+from cprsim.pages.chart import Chart, Panel, Series, chart_figure
+from cprsim.pages.figures import OVERHEAD_LABEL, Draw, words_of_key
 from cprsim.results.money import USEFUL
 from cprsim.results.words import count
 from cprsim.scenario.job import values_along

@@ -16,7 +16,7 @@ from cprsim.files import Number
 from cprsim.job.legal import require_legal
 from cprsim.job.policy import Medium
 from cprsim.job.records import Floats, Ints, Storage
-from cprsim.results.money import SYSTEM, USEFUL, state_bytes_of, usage_of, with_system
+from cprsim.results.money import USEFUL, state_bytes_of, usage_of
 from cprsim.results.pipeline import blocks_of, outcome_of_one
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.job import Fleet
@@ -24,10 +24,12 @@ from cprsim.scenario.population import Population, fleet_of, is_alone, populatio
 from cprsim.scenario.prices import (
     HOURS_PER_MONTH,
     HOURS_PER_YEAR,
+    Money,
     Prices,
     Usage,
     amounts_of,
     bill_of,
+    mean_node_hour,
 )
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.simulation.blocks import row_parts
@@ -95,7 +97,10 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
         raise ScenarioError.at(loaded.place("fleet.spares"), message, key="cluster.repair")
     kinds = []
     for number, kind in enumerate(population.kinds):
-        experiment = assemble(scenario_of(loaded, kind, number))
+        job = scenario_of(loaded, kind, number)
+        if is_alone(section):  # then its intervals are by the waits for these spares
+            job = job.varied({"cluster.spares": section.spares}, job.place)
+        experiment = assemble(job)
         cluster = replace(experiment.cluster, n_spares=section.spares)
         if section.nodes is not None and cluster.n_nodes > section.nodes:
             n_nodes = f"{cluster.n_nodes:,} nodes"
@@ -219,6 +224,7 @@ class FleetCell:
     means: Mapping[str, tuple[Number, ...]]
     used: Usage
     usage: tuple[Usage, ...]
+    n_saves: int
 
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
@@ -262,6 +268,7 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
         means={str(name): tuple(of) for name, of in per_job.groupby(jobs.kind).mean().items()},
         used=_total_usage([*usage, *of_spares]),
         usage=tuple(usage),
+        n_saves=int(jobs.n_saves.sum()),
     )
 
 
@@ -305,9 +312,9 @@ def node_hours(usage: Usage) -> dict[str, float]:
 
 
 def with_spares(prices: Prices, used: Usage) -> Prices:
-    """Prices that include spares: a spare costs as much as a system's node, and draws no power."""
-    jobs = [by_role for part, by_role in used.node_h.items() if part not in (SPARE, SYSTEM)]
-    prices = with_system(prices, summed(jobs))
-    node_hour = {SPARE: prices.node_hour[SYSTEM], **prices.node_hour}
+    """Prices that include spares: a spare costs the mean of the jobs' nodes, and draws no power."""
+    jobs = [by_role for part, by_role in used.node_h.items() if part != SPARE]
+    mean = Money(repr(mean_node_hour(prices, summed(jobs))))
+    node_hour = {SPARE: mean, **prices.node_hour}
     watts = {SPARE: 0.0, **prices.watts} if prices.watts else {}
     return prices.model_copy(update={"node_hour": node_hour, "watts": watts})

@@ -26,6 +26,7 @@ from cprsim.commands.fleet.histories import (
 from cprsim.errors import ParameterError, Place, ScenarioError, one_line
 from cprsim.failures.sources import stream
 from cprsim.files import NOT_STORED, OMITTED, Number, decode, digest_of, encode
+from cprsim.job.intervals import WORTH_NO_SAVES
 from cprsim.job.records import HIGH, LOW, Estimate, Floats
 from cprsim.results import money
 from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
@@ -87,6 +88,7 @@ class FleetOption:
     cents: Mapping[str, int] = field(default_factory=dict)  # by part; empty: nothing has a price
     energy_kwh: Number = nan
     carbon_kg: Number = nan
+    never_saves: bool = False
     cells: tuple[FleetCell, ...] = field(default=(), metadata=NOT_STORED)  # by history
     prices: Prices | None = field(default=None, metadata=NOT_STORED)
 
@@ -94,6 +96,12 @@ class FleetOption:
     def costs(self) -> list[float]:
         """The cost by history."""
         return [cost_of(cell, self.prices) for cell in self.cells]
+
+    @property
+    def worth(self) -> float:
+        """Its cost, more if it never saves: histories miss rare failures."""
+        useful = (self.cents or self.node_h)[money.USEFUL]
+        return self.cost + (WORTH_NO_SAVES * useful if self.never_saves else 0.0)
 
 
 def option_of(
@@ -131,6 +139,7 @@ def option_of(
         cents=cents,
         energy_kwh=energy,
         carbon_kg=carbon,
+        never_saves=not any(cell.n_saves for cell in cells),
         cells=cells,
         prices=prices,
     )
@@ -284,7 +293,7 @@ def decide(
     if not able:
         raise ParameterError("there is no option under which all jobs of the fleet finish")
     counted = _eligible(loaded, able) or able
-    best, present = min(counted, key=lambda option: option.cost), options[0]
+    best, present = min(counted, key=lambda option: option.worth), options[0]
     if is_unpriced(loaded, axes):  # the scenario's own spares can't be compared
         same = [option for option in able if option.strategy == present.strategy]
         present = min(same, key=lambda option: option.cost, default=present)

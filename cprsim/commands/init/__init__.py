@@ -20,7 +20,8 @@ from cprsim.files import (
     require_new,
     shipped_scenarios,
     write_new,
-    write_over,
+    write_whole,
+    writes,
 )
 from cprsim.scenario.reading import load_scenario, name_from, read_text
 from cprsim.scenario.yaml_text import dump_plain, read_yaml
@@ -126,7 +127,8 @@ def init(
 
 def _written(path: Path, text: str, force: bool) -> list[Path]:
     """Write the scenario, and the schema into its folder if that has none."""
-    (write_over if force else write_new)(path, text)
+    with writes(path):
+        (write_whole if force else write_new)(path, text)
     schema = put_schema_beside(path)
     return [path] if schema is None else [path, schema]
 

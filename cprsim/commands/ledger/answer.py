@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
 import pandas as pd
@@ -88,14 +88,16 @@ def _document(
     hours, wall_h, name = records_of(frames["hours"]), values["wall_h"], count(len(jobs), "job")
     useful, *others = hours
     most = max(others, key=lambda row: float(row["hours"]) if isfinite(row["hours"]) else 0.0)
+    (save,) = (row for row in others if row["part"] == "save")
+    share = percent(useful["hours"] / wall_h if wall_h else 0.0)
+    share = f"At most {share}" if isnan(save["hours"]) else share  # saves count as work
     inferred = [f"Inferred: {n:,} {INFERRED[key]}." for key, n in values["inferred"].items() if n]
     return Document(
         title=f"Where the hours of {name} went",
         question="What did failures and saves cost these jobs?",
         answer=[
-            f"{percent(useful['hours'] / wall_h if wall_h else 0.0)} of {significant(wall_h)} h "
-            f"were useful work; most of the rest ({significant(most['hours'])} h) was "
-            f"{PART_TITLES.get(most['part'], most['part'])}.",
+            f"{share} of {significant(wall_h)} h were useful work; most of the rest "
+            f"({significant(most['hours'])} h) was {PART_TITLES.get(most['part'], most['part'])}.",
             f"{name}, {values['n_failures']:,} failures, {values['n_saves']:,} saves. "
             "95 % intervals cover values missing from the logs.",
         ],

@@ -31,12 +31,11 @@ from cprsim.results.folder import StoredResult, require_writable
 from cprsim.scenario.curves import digests_of, option_files
 from cprsim.training.measuring.curve import curve_file
 from cprsim.training.measuring.design import design_of, measurable
-from cprsim.training.measuring.expectation import expect
+from cprsim.training.measuring.expectation import check_trainer, expect
 from cprsim.training.measuring.measure import MeasureRequest
 from cprsim.training.measuring.measure import measure as run
 from cprsim.training.measuring.own_code import require_allowed
 from cprsim.training.measuring.runs import n_finished, own_model, setting_of
-from cprsim.training.measuring.trainer_check import check_trainer
 from cprsim.workers import Workers as Pool
 
 if TYPE_CHECKING:

@@ -14,17 +14,16 @@ from cprsim.accuracy.curve import BY_PLS, Response, StalenessCurve
 from cprsim.job.losses import MORE_BYTES, WHOLE, Metric
 from cprsim.job.records import HIGH, Estimate, Floats
 from cprsim.pages.answer import Answer
-from cprsim.pages.chart import Chart, Panel, Series, floats
+from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
 from cprsim.pages.document import (
     Column,
     Document,
-    Facts,
     Picture,
     Section,
     Table,
     row_columns,
+    word_columns,
 )
-from cprsim.pages.draw_chart import chart_figure
 from cprsim.results.identity import flat
 from cprsim.results.words import ends, portion, significant, with_ends, with_interval
 from cprsim.training.measuring.checks import FAILS_BEYOND
@@ -178,7 +177,9 @@ def _document(curve: StalenessCurve, frames: Mapping[str, pd.DataFrame]) -> Docu
             Section("How far it holds", [_histories(frame) for frame in held_out]),
             Section(
                 "What was measured",
-                [Facts([*trained, *inputs_of_curve(curve).items()])] if curve.kernel else [],
+                [Table("", word_columns("", "value"), [*trained, *inputs_of_curve(curve).items()])]
+                if curve.kernel
+                else [],
             ),
         ],
     )

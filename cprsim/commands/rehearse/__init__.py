@@ -16,8 +16,8 @@ from cprsim.commands.options import CliOption, Overrides, ResultsFolder, Scenari
 from cprsim.commands.rehearse.answer import answer_of_rehearse
 from cprsim.commands.run.answer import drawings_of_run
 from cprsim.errors import watch
-from cprsim.pages.save import drawing
-from cprsim.rehearsal import keeping, rehearsing
+from cprsim.pages.figures import drawing
+from cprsim.rehearsal import rehearsing
 from cprsim.rehearsal.setting import chosen_names, require_rehearsable, smoke_overrides
 from cprsim.results.folder import exclusive_lock, load_or_compute, require_writable
 from cprsim.results.identity import identity_of
@@ -98,7 +98,7 @@ def rehearse(
     if not any(attempt.is_valid for attempt in rehearsal.attempts):
         return answer_of_rehearse(rehearsal)
     stored = load_or_compute(
-        folder, loaded, load_result, lambda target: keeping.keep(target, rehearsal, draw),
-        identity=keeping.identity(rehearsal, loaded),
+        folder, loaded, load_result, lambda target: rehearsing.keep(target, rehearsal, draw),
+        identity=rehearsing.identity(rehearsal, loaded),
     )  # fmt: skip
     return answer_of_rehearse(rehearsal, stored.made, **stored.about())

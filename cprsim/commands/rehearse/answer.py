@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -17,30 +17,24 @@ from cprsim.rehearsal.verdict import OVERHEAD, PLS, ComparedQuantity
 from cprsim.results.run import Result
 from cprsim.results.words import count, portion, significant
 
+ATTEMPT = ("strategy", "trace", "attempt", "orders_sha256", "too_busy")
+
 
 def answer_of_rehearse(rehearsal: Rehearsal, result: Result | None = None, **about: Any) -> Answer:
     """A rehearsal, and its valid runs as a result; None: no run was valid."""
     attempts = [attempt.plain() for attempt in rehearsal.attempts]
-    keys = ("strategy", "trace", "attempt")
     return Answer(
         "rehearse",
         rehearsal.experiment.scenario.name,
         lambda: _document(rehearsal, result),
         frames={
-            "quantities": _quantities(
-                ({"strategy": policy.name}, rehearsal.verdict(policy))
-                for policy in rehearsal.policies
-            ),
+            "quantities": pd.DataFrame(list(_quantities(rehearsal))),
             "attempts": pd.DataFrame(
                 [
-                    {key: row[key] for key in (*keys, "orders_sha256", "too_busy")}
+                    {key: row[key] for key in ATTEMPT}
                     | {"valid": row["too_busy"] is None, **row["load"], **row["replay"]}
                     for row in attempts
                 ]
-            ),
-            "attempt_quantities": _quantities(
-                ({key: row[key] for key in keys}, attempt.lines)
-                for row, attempt in zip(attempts, rehearsal.attempts, strict=True)
             ),
         },
         values={
@@ -54,19 +48,14 @@ def answer_of_rehearse(rehearsal: Rehearsal, result: Result | None = None, **abo
     )
 
 
-def _quantities(of: Iterable[tuple[dict[str, Any], Iterable[ComparedQuantity]]]) -> pd.DataFrame:
-    """A row per compared quantity, with the strategy or attempt of its values."""
-    rows = [
-        {
-            **whose,
-            **asdict(line),
-            "unit": "fraction" if line.name == PLS else "s",
-            "error_fraction": line.error_fraction,
-        }
-        for whose, lines in of
-        for line in lines
-    ]
-    return pd.DataFrame(rows).rename(columns={"name": "quantity"})
+def _quantities(rehearsal: Rehearsal) -> Iterator[dict[str, Any]]:
+    """A row per strategy and compared quantity."""
+    for policy in rehearsal.policies:
+        for line in rehearsal.verdict(policy):
+            values = asdict(line)
+            named = {"strategy": policy.name, "quantity": values.pop("name"), **values}
+            unit = "fraction" if line.name == PLS else "s"
+            yield {**named, "unit": unit, "error_fraction": line.error_fraction}
 
 
 # ------------------------------------------------------------------------------ the document
@@ -75,7 +64,7 @@ def _quantities(of: Iterable[tuple[dict[str, Any], Iterable[ComparedQuantity]]])
 def _document(rehearsal: Rehearsal, result: Result | None) -> Document:
     name = rehearsal.experiment.scenario.name
     return Document(
-        title=f"Real processes compared with their prediction: {name}",
+        title=f"Whether real processes behave as predicted: {name}",
         question="Do real processes behave as predicted?",
         answer=[_verdict(rehearsal), *_errors(rehearsal)],
         table=_table(rehearsal),

@@ -11,8 +11,8 @@ from cprsim.commands.kinds import answer_of, compare_results
 from cprsim.commands.options import CliOption
 from cprsim.errors import watch
 from cprsim.files import writes
-from cprsim.pages.save import save_figures
-from cprsim.pages.writing import write_page
+from cprsim.pages.figures import save_figures
+from cprsim.pages.markdown import write_page
 
 if TYPE_CHECKING:
     from cprsim.pages.answer import Answer

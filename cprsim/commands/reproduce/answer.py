@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil, nan
 from typing import Any
 
 import pandas as pd
 
-from cprsim.commands.reproduce.study import STUDY_COLUMNS, Listing, Study, Summary
+from cprsim.commands.reproduce.study import STUDY_COLUMNS, Study, Summary
 from cprsim.commands.reproduce.verdicts import Claim, Finding
 from cprsim.job.records import NO_NUMBER
 from cprsim.pages.answer import Answer
-from cprsim.pages.chart import Chart, Panel, Series
+from cprsim.pages.chart import Chart, Panel, Series, chart_figure
 from cprsim.pages.document import (
     Block,
     Column,
@@ -27,7 +27,6 @@ from cprsim.pages.document import (
     row_columns,
     word_columns,
 )
-from cprsim.pages.draw_chart import chart_figure
 from cprsim.pages.provenance import origin
 from cprsim.results.folder import read_manifest
 from cprsim.results.words import count, ends, significant, suited
@@ -105,7 +104,7 @@ def _points(result: Summary) -> Iterator[dict[str, Any]]:
 
 def _drawn(panel: Panel) -> Iterator[tuple[Any, ...]]:
     """Each point of a panel: label of its series, x, y and the ends of its interval."""
-    for series in panel.series:
+    for series in _with_total(panel.series):
         none = (nan,) * len(series.y)
         points = zip(series.x, series.y, series.low or none, series.high or none, strict=True)
         for point in points:
@@ -114,7 +113,9 @@ def _drawn(panel: Panel) -> Iterator[tuple[Any, ...]]:
 
 def _tables(result: Summary) -> dict[str, list[dict[str, str]]]:
     return {
-        listing.title: [dict(zip(listing.headings, row, strict=True)) for row in listing.rows]
+        listing["title"]: [
+            dict(zip(listing["headings"], row, strict=True)) for row in listing["rows"]
+        ]
         for listing in result.listings
     }
 
@@ -133,7 +134,7 @@ def _document(result: Summary) -> Document:
         table=Table(
             f"Quantities, with 95 % intervals where ours has noise. {HOW_KNOWN}.",
             word_columns(*STUDY_COLUMNS),
-            [[cell or NO_NUMBER for cell in _cells(row)] for row in result.rows],
+            [[cell or NO_NUMBER for cell in row.cells] for row in result.rows],
         )
         if result.rows
         else None,
@@ -170,7 +171,6 @@ def _with_total(series: Sequence[Series]) -> list[Series]:
 
 
 def _panel_table(panel: Panel) -> Table:
-    panel = replace(panel, series=tuple(_with_total(panel.series)))
     rows = [_point_cells(*point) for point in _drawn(panel)]
     step = max(1, ceil(len(rows) / MOST_POINTS_OF_TABLE))
     cut = "" if step == 1 else f"; one of {step} of the {len(rows):,} values"
@@ -201,7 +201,7 @@ def overview_of_reproductions(results: Sequence[Summary]) -> Document:
     verdicts = Table(
         f"Quantities that the paper has a number for, by result. {HOW_KNOWN}.",
         word_columns("result", *STUDY_COLUMNS),
-        [[result.name, *_cells(row)] for result in results for row in _judged(result.rows)],
+        [[result.name, *row.cells] for result in results for row in _judged(result.rows)],
         grouped=True,
     )
     return Document(
@@ -246,13 +246,9 @@ def _counts(result: Summary) -> list[str]:
     return [str(findings[finding] or "") for finding in FINDINGS]
 
 
-def _cells(row: Claim) -> tuple[str, ...]:
-    return (row.quantity, row.paper, row.mark, row.ours, str(row.verdict))
-
-
-def _table(listing: Listing) -> Table:
+def _table(listing: Mapping[str, Any]) -> Table:
     """A further table; a name that is empty is that of the row above."""
     rows: list[list[str]] = []
-    for first, *cells in listing.rows:
+    for first, *cells in listing["rows"]:
         rows.append([first or (rows[-1][0] if rows else NO_NUMBER), *cells])
-    return Table(listing.title, word_columns(*listing.headings), rows)
+    return Table(listing["title"], word_columns(*listing["headings"]), rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import floor, isnan, log10
 from typing import Any
 
@@ -68,6 +68,19 @@ class StudyEstimate(Estimate):
         else:
             formatted = f"{text(value)} ({text(low)} to {text(high)})"
         return f"{formatted} {unit}".rstrip()
+
+
+def stack(
+    parts: Mapping[str, Iterable[float]], x: Iterable[str], totals: Iterable[StudyEstimate]
+) -> tuple[Series, ...]:
+    """Stacked bars, a series per part; the interval of the totals is with the last."""
+    ends = [*zip(*(total.ends for total in totals), strict=True)]
+    *below, last = parts
+    names = [*x]
+    return (
+        *(series(part, names, parts[part], kind="stack") for part in below),
+        series(last, names, parts[last], *ends, kind="stack"),
+    )
 
 
 def series(

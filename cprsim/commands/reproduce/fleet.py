@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cprsim.commands.reproduce.estimates import StudyEstimate, series
+from cprsim.commands.reproduce.estimates import StudyEstimate, series, stack
 from cprsim.commands.reproduce.study import Summary, Work
 from cprsim.commands.reproduce.verdicts import Target
 from cprsim.failures.sources import stream
 from cprsim.files.units import TIME
 from cprsim.job.records import Floats
-from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.chart import Panel
+from cprsim.pages.figures import OVERHEAD_LABEL
 from cprsim.results.metrics import IN_TABLES, replication_rows
 from cprsim.results.pipeline import simulate
 from cprsim.scenario.assemble import assemble
@@ -36,9 +36,8 @@ RESAMPLED_KINDS = 400
 AS_FIXED = "as fixed"
 WORST, YEARS = 43.0, 1156.0  # of the paper: % for the worst 5 %, machine-years lost
 TWO_STRATEGIES = {"full": "full recovery", "cpr": "CPR"}
-MADE_PARTS = tuple(
-    part for part in IN_TABLES if part not in ("detect", "wait")
-)  # none of both here
+NONE_HERE = ("detect", "wait")
+MADE_PARTS = tuple(part for part in IN_TABLES if part not in NONE_HERE)
 # By strategy and quantity, (kinds of jobs, jobs of a kind): `overhead` and its `MADE_PARTS` in % of
 # useful time, useful `node_h`, and `machine_years` lost, as if each job were all of them.
 Jobs = Mapping[str, Mapping[str, Floats]]
@@ -199,13 +198,9 @@ def _agreeing(others: Mapping[str, Jobs], target: Target, **of: Any) -> dict[str
 
 def bars(jobs: Jobs) -> Panel:
     """Hours of full recovery by part, by percentile of overhead."""
-    splits = [split(jobs, "full", low, high) for low, high, _ in BARS.values()]
-    totals = [number(jobs, "full", statistic).ends for *_, statistic in BARS.values()]
-    parts = (
-        series(part, BARS, [shares[part] for shares in splits],
-               *(zip(*totals, strict=True) if part == MADE_PARTS[-1] else ()), kind="stack")
-        for part in MADE_PARTS
-    )  # fmt: skip
+    splits = pd.DataFrame([split(jobs, "full", low, high) for low, high, _ in BARS.values()])
+    totals = (number(jobs, "full", statistic) for *_, statistic in BARS.values())
+    parts = stack({part: splits[part].tolist() for part in MADE_PARTS}, BARS, totals)
     papers = (
         series("paper (secondary): mean 12 to 13 %, worst 5 % 43 %",
                ("mean", "worst 5 %"), (12.5, WORST), kind="paper"),

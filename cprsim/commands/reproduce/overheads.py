@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cprsim.commands.reproduce.estimates import StudyEstimate, series
+from cprsim.commands.reproduce.estimates import StudyEstimate, series, stack
 from cprsim.commands.reproduce.study import Summary, Work
 from cprsim.commands.reproduce.verdicts import TOLERANCE, Ours, Tested
 from cprsim.files import finite_or_none
 from cprsim.job.intervals import full_overhead_fraction, partial_overhead_fraction
 from cprsim.job.policy import ROLL_BACK, Policy
-from cprsim.pages.axes import OVERHEAD_LABEL
 from cprsim.pages.chart import Band, Panel, Series
+from cprsim.pages.figures import OVERHEAD_LABEL
 from cprsim.recovery.systems import SYSTEMS, shipped_systems
 from cprsim.results.metrics import IN_TABLES, share_of, summarise
 from cprsim.results.pipeline import simulate
@@ -76,13 +76,10 @@ class Simulated:
 
     def stack(self, label: Labels) -> tuple[Series, ...]:
         """Stacked bars of mean overhead by cause, in percent; the interval is that of the total."""
-        parts = [part for part in IN_TABLES if any(self[n, share_of(part)].mean > 0 for n in label)]
-        low, high = zip(*(self.percent(name).ends for name in label), strict=True)
-        return tuple(
-            series(part, label.values(), [self.percent(n, share_of(part)).mean for n in label],
-                   *((low, high) if part == parts[-1] else ((), ())), kind="stack")
-            for part in parts
-        )  # fmt: skip
+        shares = {part: [self.percent(name, share_of(part)).mean for name in label]
+                  for part in IN_TABLES}  # fmt: skip
+        parts = {part: of for part, of in shares.items() if any(share > 0 for share in of)}
+        return stack(parts, label.values(), map(self.percent, label))
 
 
 def simulate_cases(

@@ -23,7 +23,7 @@ from cprsim.job.distributions import Constant
 from cprsim.job.records import HIGH, NO_NUMBER, S_PER_H, Floats
 from cprsim.job.sync_setting import SyncSetting
 from cprsim.pages.chart import Band, Panel, Series
-from cprsim.training.in_step.load_model import load_model
+from cprsim.training.in_step.load_model import load_model, saturates_at
 from cprsim.training.in_step.simulation import speed_at
 from cprsim.training.measuring.fit import POWER
 from cprsim.training.proxy_model import proxy_model
@@ -101,7 +101,7 @@ def calibrated_h(work: Work) -> float:
     else.
     """
     setting = setting_of(work, "FR-EASGD-5", 2)
-    return setting.iteration.mean_h * FLATTENS_AT / load_model(setting).saturates_at
+    return setting.iteration.mean_h * FLATTENS_AT / saturates_at(setting)
 
 
 def of_form(work: Work, name: str, n_servers: int) -> dict[str, list[float]]:
@@ -113,7 +113,7 @@ def of_form(work: Work, name: str, n_servers: int) -> dict[str, list[float]]:
         "trainers": list(counts),
         "eps": [point.samples_per_h / S_PER_H for point in points],
         "gap": [point.gap for point in points],
-        "eps model": [point.model.samples_per_h / S_PER_H for point in points],
+        "eps model": [load_model(point.setting).samples_per_h / S_PER_H for point in points],
         "elp": [point.setting.elp for point in points],
     }
 

@@ -23,9 +23,8 @@ import pandas as pd
 from cprsim.commands.reproduce.verdicts import Claim, Ours, Target
 from cprsim.errors import ParameterError, watch
 from cprsim.files import NOT_STORED, digest_of
-from cprsim.pages.chart import Chart, Panel
-from cprsim.pages.draw_chart import chart_figure
-from cprsim.pages.save import save_figure
+from cprsim.pages.chart import Chart, Panel, chart_figure
+from cprsim.pages.figures import save_figure
 from cprsim.results.folder import (
     get_or_create,
     publishing,
@@ -52,22 +51,13 @@ STUDY_COLUMNS = ("quantity", "paper", "provenance", "ours", "verdict")
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """A table in addition to the comparisons."""
-
-    title: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """The content of a study: question, comparisons, tables, notes and figures; stored as JSON."""
 
     title: str
     question: str
     rows: tuple[Claim, ...]
-    listings: tuple[Listing, ...] = ()
+    listings: tuple[Mapping[str, Any], ...] = ()  # further tables: title, headings, rows
     notes: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
     records: Mapping[str, Any] = field(default_factory=dict)  # further files (JSON), by name
@@ -143,7 +133,7 @@ class Study:
             for name, estimate in estimates.items()
         )
         listings = (
-            Listing(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+            {"title": title, "headings": [*rows[0]], "rows": [[*row.values()] for row in rows]}
             for title, rows in ((title, [*rows]) for title, rows in tables.items())
         )
         texts = (self.question, self.chart_shows, *self.notes)
@@ -263,8 +253,8 @@ def reproduce(work: Work) -> Summary:
 
 def _write(folder: Path, summary: Summary) -> None:
     write_record(folder / SUMMARY, summary, indent=1)
-    rows = [(row.quantity, row.paper, row.mark, row.ours, str(row.verdict)) for row in summary.rows]
-    write_csv(pd.DataFrame(rows, columns=STUDY_COLUMNS), folder / COMPARISONS)
+    rows = pd.DataFrame([row.cells for row in summary.rows], columns=STUDY_COLUMNS)
+    write_csv(rows, folder / COMPARISONS)
     for name, body in summary.records.items():
         (folder / f"{name}.json").write_text(json.dumps(body, indent=1) + "\n", "utf-8")
     for chart in summary.charts:  # there is one at most

@@ -84,6 +84,11 @@ class Claim:
     verdict: Verdict
     free: tuple[str, ...] = ()  # inputs that we had to assume
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """A row of the table of comparisons."""
+        return self.quantity, self.paper, self.mark, self.ours, str(self.verdict)
+
 
 class Tested(NamedTuple):
     """Our result in words, judged by a separate test; with its number if it has one."""

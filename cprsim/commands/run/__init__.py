@@ -20,13 +20,14 @@ from cprsim.commands.options import (
     source_of,
 )
 from cprsim.commands.run.answer import answer_of_run, drawings_of_run
+from cprsim.commands.run.sentences import takes_of
 from cprsim.errors import ParameterError, one_line, watch
-from cprsim.pages.save import drawing
+from cprsim.pages.figures import drawing
 from cprsim.results import pipeline
 from cprsim.results.folder import ResultTarget, StoredResult, load_or_compute
 from cprsim.results.limit import held_limits
 from cprsim.results.metrics import FINISHED, summarise
-from cprsim.results.run import SHARES, cheapest_of, load_result, price_of, worth_seeing, write_run
+from cprsim.results.run import SHARES, cheapest_of, load_result, worth_seeing, write_run
 from cprsim.results.unknown import decisive_assumption, spares_of
 from cprsim.scenario.assemble import assemble
 
@@ -108,11 +109,12 @@ def run(
             finish = {k: of for k, of in summary.items() if of[FINISHED].mean == 1}
             decisive |= {
                 "assumption": decisive_assumption(loaded, choice.name),
+                "takes": takes_of(choice, experiment),
                 "spares": spares_of(experiment, finish, [choice.name]),
             }
         return write_run(
             target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
-            replication=number or 0, price=price_of(loaded), **decisive,
+            replication=number or 0, **decisive,
         )  # fmt: skip
 
     def stored_run(number: int | None) -> StoredResult[Result]:

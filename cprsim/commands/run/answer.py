@@ -62,11 +62,12 @@ from cprsim.results.metrics import (
     percentiles,
     share_of,
 )
-from cprsim.results.money import Billed, cheapest_of, prices_in
+from cprsim.results.money import Billed, cheapest_of
 from cprsim.results.run import Result, judged_by, worth_seeing
 from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import (
     count,
+    estimated,
     every,
     hours,
     part_label,
@@ -76,8 +77,6 @@ from cprsim.results.words import (
     saves,
     significant,
     suited,
-    ten_thousandths,
-    with_interval,
     writes_parts_only,
 )
 
@@ -96,7 +95,7 @@ PLACED = frozenset({
 
 def answer_of_run(result: Result, **about: Any) -> Answer:
     """The answer that a results folder of a run holds."""
-    bills = result.bills
+    bills, price = result.bills, result.prices
     money = {"bills": bills_frame(bills)} if bills else {}
     return Answer(
         "run",
@@ -108,7 +107,9 @@ def answer_of_run(result: Result, **about: Any) -> Answer:
             "n_nodes": result.n_nodes,
             "replay": result.replay,
             "warnings": result.warnings,
-            "price": result.price,
+            "price": {"node_hour": price.node_hour, "currency": price.prices.label}
+            if price and price.node_hour
+            else None,
             "cheapest": cheapest_of(bills) if bills else None,
             "curve": result.curve,
             "log_notes": result.log_notes,
@@ -157,7 +158,7 @@ def strategies_frame(result: Result) -> pd.DataFrame:
 def _row(
     policy: Policy, result: Result, summary: Quantities, bill: Billed | None
 ) -> dict[str, Any]:
-    price = result.price
+    price = result.prices and result.prices.node_hour
     return {
         "strategy": policy.name,
         "interval_h": policy.interval_h,
@@ -168,7 +169,7 @@ def _row(
         "extra_memory_fraction": policy.tax.memory,
         "replications": summary[FINISHED].n,
         **{k: v for name, of in summary.items() for k, v in of.columns(name).items()},
-        **(summary["overhead_node_h"].times(price.node_hour).columns("overhead_cost")
+        **(summary["overhead_node_h"].times(price).columns("overhead_cost")
            if price else {}),
         **({} if bill is None or bill.energy_kwh is None
            else {"energy_kwh_per_month": bill.energy_kwh, "carbon_kg_per_month": bill.carbon_kg}),
@@ -191,16 +192,16 @@ def main_of_run(result: Result) -> Document:
     """Its question, answer, table and remarks."""
     is_whole, bills = result.replay is None, result.bills
     sentences = answer(result, maintained(recommended(result)))
-    prices = prices_in(result.path) if result.spares else None
     return Document(
         title=f"What failures cost: {result.name}",
         question=question(result),
-        answer=[*sentences[:1], *waits_decide(result.spares, result.n_nodes, prices)],
+        answer=[*sentences[:1], *waits_decide(result.spares, result.n_nodes, result.prices)],
         table=costs_table(result),
         remarks=[
             *assumed_limits(result),
             *verdicts(result),
             *sentences[1:],
+            *([result.takes] if result.takes else []),
             *([cheapest(bills)] if bills else []),
             *(f"Log: {note}." for note in result.log_notes),
             *decisions(result),
@@ -226,7 +227,7 @@ def _replications_to_replay(result: Result) -> list[str]:
 
 def costs_table(result: Result) -> Table:
     """A row per strategy: overhead, failures, ETTR, PLS, cost; empty columns are left out."""
-    policies, price = result.policies, result.price
+    policies, prices = result.policies, result.prices
     names, limits = [policy.name for policy in policies], result.limits
     summaries = [result.summary[name] for name in names]
     limited = {(name, one.column) for name, held in limits.items() for one in held}
@@ -258,9 +259,7 @@ def costs_table(result: Result) -> Table:
         for loss in ("auc_loss", *further_losses(result.replications)):
             if knows_loss(result, loss):
                 columns[loss_heading(loss)] = [
-                    ten_thousandths(
-                        of[loss].mean, 0.0 if (name, loss) in limited else of[loss].half_width
-                    )
+                    estimated(Estimate(of[loss].mean) if (name, loss) in limited else of[loss], 1e4)
                     for name, of in zip(names, summaries, strict=True)
                 ]
     if limits:
@@ -268,13 +267,13 @@ def costs_table(result: Result) -> Table:
         columns[" or ".join(bounds)] = [
             "; ".join(one.cell for one in limits.get(name, ())) or NO_NUMBER for name in names
         ]
-    columns["cost, node-h"] = [_mean(of["overhead_node_h"]) for of in summaries]
+    columns["cost, node-h"] = [estimated(of["overhead_node_h"]) for of in summaries]
     for name in BESIDE_OVERHEAD:
         if name not in PLACED and all(name in of for of in summaries):
             columns[name.replace("_", " ")] = [significant(mean) for mean in means(name)]
-    if price is not None:
-        costs = (of["overhead_node_h"].times(price.node_hour) for of in summaries)
-        columns[f"cost, {price.currency or 'money'}"] = [_mean(cost) for cost in costs]
+    if prices is not None and prices.node_hour:
+        costs = (of["overhead_node_h"].times(prices.node_hour) for of in summaries)
+        columns[f"cost, {prices.prices.label or 'money'}"] = [estimated(cost) for cost in costs]
     intervals = [_every(policy, result.useful_h) for policy in policies]
     return Table(
         _caption(result),
@@ -308,7 +307,7 @@ def parts_table(result: Result) -> Table:
         caption="The overhead in hours, and its parts in % of useful time",
         columns=row_columns("strategy", "overhead, h", *(f"{part_label(p)}, %" for p in parts)),
         rows=[
-            [name, _mean(of["overhead_h"]), *(_share(of[share_of(part)]) for part in parts)]
+            [name, estimated(of["overhead_h"]), *(_share(of[share_of(part)]) for part in parts)]
             for name, of in summary.items()
         ],
     )
@@ -328,17 +327,13 @@ def _overhead(of: Quantities) -> str:
     overhead = of["overhead_fraction"]
     if isnan(overhead.mean):
         return f"{percent(of[FINISHED].mean)} done"
-    return with_interval(100 * overhead.mean, 100 * overhead.half_width)
+    return estimated(overhead, 100)
 
 
 def _share(estimate: Estimate) -> str:
     if 100 * estimate.half_width < 0.005:  # narrower than the digits that are shown
         return percent_number(estimate.mean)
-    return with_interval(100 * estimate.mean, 100 * estimate.half_width)
-
-
-def _mean(estimate: Estimate) -> str:
-    return with_interval(estimate.mean, estimate.half_width)
+    return estimated(estimate, 100)
 
 
 def loss_heading(quantity: str) -> str:

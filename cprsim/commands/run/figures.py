@@ -17,7 +17,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Patch, Rectangle
 
 from cprsim.job.records import Estimate
-from cprsim.pages.axes import (
+from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
+from cprsim.pages.figures import (
     CAPTION,
     FAINT,
     INK,
@@ -31,10 +32,8 @@ from cprsim.pages.axes import (
     style,
     title_figure,
 )
-from cprsim.pages.chart import Chart, Panel, Series, floats
-from cprsim.pages.draw_chart import chart_figure
 from cprsim.results.metrics import FINISHED, OVERHEAD, parts_among, share_of
-from cprsim.results.words import count, hours, percent, saves
+from cprsim.results.words import count, hours, percent, saves, significant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,9 +87,10 @@ def _total(policy: Policy, result: Result) -> str:
     if isnan(overhead):
         share = summary[FINISHED].mean
         return f"only {percent(share)} finished" if share else "no replication finished"
-    if result.price is None:
+    if result.prices is None or not result.prices.node_hour:
         return percent(overhead)
-    return f"{percent(overhead)}, {result.price.amount(summary['overhead_node_h'].mean)}"
+    cost = significant(result.prices.node_hour * summary["overhead_node_h"].mean)
+    return f"{percent(overhead)}, {cost} {result.prices.prices.label}".rstrip()
 
 
 def bars_figure(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf, isnan
 
+from cprsim.files.units import SIZE
 from cprsim.job.intervals import ROUNDING, n_saves_due
 from cprsim.job.losses import WHOLE, Metric, strategy_key
-from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Policy
+from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Outside, Policy, Ring
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
-from cprsim.pages.recommendation import back_to_start
+from cprsim.pages.recommendation import back_to_start, never_saves
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import FINISHED, OVERHEAD, differences
 from cprsim.results.run import Result
@@ -25,9 +26,11 @@ from cprsim.results.words import (
     with_ends,
     writes_parts_only,
 )
+from cprsim.scenario.assemble import Experiment, memory_of_copies
 from cprsim.scenario.curves import fit_curves
 from cprsim.simulation.job import HARDLY_AFTER, MAX_FAILURES_WITHOUT_PROGRESS, MAX_SLOWDOWN
 
+MUCH_STORAGE = 0.5  # of its bandwidth
 STOPPING_LIMITS = (
     f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
     f"{MAX_SLOWDOWN:g} times the hours of the work done by then, "
@@ -139,6 +142,52 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
     yield f"{best.name} trades accuracy for time. {loses}{accuracy}{instead}"
 
 
+# ------------------------------------------------------------------------------ resources
+
+
+def bytes_per_h(policy: Policy, experiment: Experiment) -> tuple[float | None, float | None]:
+    """Bytes to the storage from all nodes, and from one node to others, per hour of progress.
+
+    As if each save moved the whole state; None: unknown size.
+    """
+    state_bytes, storage, peers = experiment.scenario.cluster.shard_bytes, 0.0, 0.0
+    if state_bytes is None:
+        return None, None
+    for capture in policy.captures:
+        per_h = state_bytes / policy.content_every_h(capture, experiment.useful_h)
+        tier = policy.tier(capture.tier)
+        place = tier.placement
+        if isinstance(place, Outside):
+            storage += per_h * len(experiment.cluster.slots(tier.role))
+        else:  # copies on all others of its group, or as parity on `tolerates` of them
+            peers += per_h * (place.copies - 1 if isinstance(place, Ring) else place.tolerates)
+    return storage, peers
+
+
+def storage_share(policy: Policy, experiment: Experiment) -> float | None:
+    """Share of the storage's bandwidth that its saves take; None: unknown."""
+    per_h, storage = bytes_per_h(policy, experiment)[0], experiment.costs.storage
+    return None if per_h is None or storage is None else per_h / storage.bandwidth_bytes_per_h
+
+
+def takes_of(policy: Policy, experiment: Experiment) -> str:
+    """`takes` of one policy."""
+    taken = memory_of_copies(policy, experiment), storage_share(policy, experiment)
+    return takes([(policy.name, *taken)])
+
+
+def takes(of_each: Iterable[tuple[str, float | None, float | None]]) -> str:
+    """Memory for copies, and storage bandwidth where that is much; by name, in bytes and shares."""
+    words = []
+    for name, memory_bytes, share in of_each:
+        if memory_bytes:
+            memory = SIZE.format(float(f"{memory_bytes:.3g}"))
+            words.append(f"{name} {memory} of memory on each node for copies")
+        if share is not None and share > MUCH_STORAGE:
+            words.append(f"{name} {percent(share)} of the storage's bandwidth")
+    return f"Takes: {', '.join(words)}." if words else ""
+
+
 # ------------------------------------------------------------------------------ remarks
 
 
@@ -200,7 +249,11 @@ def decisions(result: Result) -> Iterator[str]:
 def verdicts(result: Result) -> Iterator[str]:
     """Sentences beyond the numbers: warnings, jobs that do not finish, missing saves."""
     yield from (f"Warning: {warning}" for warning in result.warnings)
-    summary = result.summary
+    summary, best = result.summary, result.cheapest
+    if best is not None and best.never_saves(result.useful_h) and not best.leaves_stale:
+        rows = result.replications[result.replications["strategy"] == best.name]
+        worst = float((rows["wall_h"] / rows["useful_h"]).max()) - 1.0
+        yield never_saves([best.name], worst, len(rows))
     for policy in result.policies:
         name = policy.name
         finished, overhead = summary[name][FINISHED], summary[name]["overhead_fraction"]

@@ -21,7 +21,7 @@ from cprsim.commands.options import (
 from cprsim.commands.select.answer import answer_of_select, document_of_select
 from cprsim.commands.select.choice import load_selection, write_selection
 from cprsim.commands.select.selecting import answered, question_of
-from cprsim.pages.save import drawing
+from cprsim.pages.figures import drawing
 from cprsim.results.folder import load_or_compute
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def select(
             option = f"--{key.replace('_', '-')}"
             overridden.append(f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}")
 
-    loaded, evaluator = question_of(source.changed(overridden).read, replications)
+    loaded, evaluator = question_of(source_of(source, overridden).read, replications)
 
     draw = drawing(folder, lambda made: document_of_select(made).drawings)
 

@@ -29,6 +29,7 @@ from cprsim.pages.recommendation import (
     break_even_sentences,
     entry_from,
     maintained,
+    never_saves,
     recommendation,
     turns_on,
     waits_decide,
@@ -131,7 +132,7 @@ def document_of_select(selection: Selection) -> Document:
     prices = prices_in(selection.path) if selection.spares else None
     first, *more = _decision(selection)
     return Document(
-        title=f"What to run: {selection.name}",
+        title=f"Which strategy costs least, and how often it saves: {selection.name}",
         question=(
             f"How should a job of {hours(selection.useful_h)} of useful work recover from "
             "failures, and how often save?"
@@ -268,6 +269,8 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     """Warnings, inputs that could reverse the decision, and its assumptions."""
     chosen = selection.chosen
     yield from _why_not(selection)
+    if selection.takes:
+        yield selection.takes
     yield from (f"Warning: {note}" for note in selection.notes)
     for candidate in selection.best.values():
         if candidate and candidate.beyond_fraction > BEYOND_FRACTION:
@@ -278,12 +281,14 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
             )
         if candidate and candidate.n_saves == 0 and candidate.policy.leaves_stale:
             yield f"{candidate.strategy} never saves. {back_to_start(candidate.struck_fraction)}"
-        elif candidate and candidate.n_saves == 0 and candidate.option:
-            yield (
-                f"Warning: for {candidate.strategy} never saving is cheapest: the failures that "
-                f"its saves protect against hardly occurred in {selection.n_replications:,} "
-                "simulated jobs."
-            )
+    bare = [
+        candidate
+        for candidate in selection.finishing.values()
+        if candidate.policy.never_saves(selection.useful_h) and not candidate.policy.leaves_stale
+    ]
+    if bare:
+        worst = max(candidate.worst for candidate in bare)
+        yield never_saves([one.strategy for one in bare], worst, selection.n_replications)
     if selection.stand_in:
         yield (
             "The curve is a stand-in, measured on a small model and not on yours: cprsim measure "

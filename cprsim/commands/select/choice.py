@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,7 @@ class PricedInterval:
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
     waiting: float  # its waits for spares, as a share of useful time
+    worst: Number = nan  # overhead of the worst job
     pls: Estimate
     loss: Estimate  # mean in the limited quantity; its interval includes the curve's error
     benefit: Estimate  # full recovery's best overhead minus this one, paired
@@ -109,6 +110,7 @@ class Selection:
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
+    takes: str = ""  # memory and bandwidth of the chosen, as a sentence
     n_nodes: int = 0  # of the job
     path: Path = field(default=Path(), metadata=NOT_STORED)  # its results folder
     manifest: Mapping[str, Any] = field(default_factory=dict, metadata=NOT_STORED)

@@ -34,6 +34,11 @@ class Decided:
         """The options that keep the limit, by name."""
         return {name: priced for name, priced in self.best.items() if priced is not None}
 
+    @property
+    def of_each(self) -> dict[str, Evaluated]:
+        """Full recovery, and the options that keep the limit, by name."""
+        return {FULL: self.full, **self.within_limit}
+
 
 def decide(
     evaluator: CandidateEvaluator,
@@ -46,20 +51,25 @@ def decide(
     interval of the paired difference lies above 0). If several options are not significantly
     different, the first is chosen; if no option costs significantly less, full recovery.
     """
-    full, best_of = cheapest_of(evaluator, FULL), {}
+    cheapest, best_of = cheapest_of(evaluator, FULL), dict[str, Evaluated | None]()
+    full = best(evaluator, FULL, cheapest) or cheapest
     for name in evaluator.options:
         if name != FULL:
             best_of[name] = best(evaluator, name, full, most_times)
         step()
-    chosen = full
-    for priced in best_of.values():
-        if (
-            priced is not None
-            and is_priced(priced, evaluator.limit)
-            and priced.surely_cheaper(chosen)
-        ):
-            chosen = priced
-    return Decided(full, best_of, chosen)
+    return choice({FULL: full}, best_of, evaluator.limit)
+
+
+def choice(
+    priced: Mapping[str, Evaluated], best: Mapping[str, Evaluated | None], limit: Limit
+) -> Decided:
+    """The decision between full recovery and the best of each, as in `priced` where it has them."""
+    full = chosen = priced[FULL]
+    best = {name: priced.get(name, one) for name, one in best.items()}
+    for one in best.values():
+        if one is not None and is_priced(one, limit) and one.surely_cheaper(chosen):
+            chosen = one
+    return Decided(full, best, chosen)
 
 
 def is_priced(priced: Evaluated, limit: Limit) -> bool:

@@ -9,9 +9,8 @@ from math import inf, isnan
 from matplotlib.figure import Figure
 
 from cprsim.commands.select.choice import PricedInterval, Selection
-from cprsim.pages.axes import OVERHEAD_LABEL
-from cprsim.pages.chart import Band, Chart, Panel, Series, floats, merged
-from cprsim.pages.draw_chart import chart_figure
+from cprsim.pages.chart import Band, Chart, Panel, Series, chart_figure, floats, merged
+from cprsim.pages.figures import OVERHEAD_LABEL
 from cprsim.results.words import count, hours
 
 BEYOND_LIMIT = 4.0  # times the limit: end of the loss axis

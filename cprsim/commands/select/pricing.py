@@ -16,7 +16,7 @@ from cprsim.accuracy.curve import Prediction, nothing_lost
 from cprsim.errors import ParameterError
 from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import WHOLE, lost_portion
-from cprsim.job.policy import Policy, SaveSchedule, WhenBusy
+from cprsim.job.policy import MOST_GENERATIONS, Policy, SaveSchedule, WhenBusy
 from cprsim.job.records import Estimate, Floats
 from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
@@ -24,6 +24,7 @@ from cprsim.results import pipeline
 from cprsim.results.limit import Limit, pls_alone
 from cprsim.results.pipeline import StrategyOutcome
 from cprsim.scenario.assemble import Experiment, policy_of
+from cprsim.scenario.cluster import OwnCosts
 from cprsim.scenario.failures import EMB_PS
 from cprsim.scenario.recovery import RecoverySection, SubSavesSection
 from cprsim.scenario.schema import dump_entry
@@ -87,13 +88,13 @@ class CandidateEvaluator:
     limit: Limit
     left_out: tuple[str, ...] = ()  # options whose loss the curve does not predict
     _simulated: dict[tuple[str, float], Evaluated] = field(init=False, default_factory=dict)
-    _failures: pipeline.FailureBlocks = field(init=False)
+    _failures: pipeline.Blocks = field(init=False)
     # stored, as a policy takes milliseconds to plan and each simulation asks for it
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
     _kinds: dict[str, object] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._failures = pipeline.FailureBlocks([self.experiment])
+        self._failures = pipeline.failure_blocks([self.experiment])
 
     @property
     def losing(self) -> list[str]:
@@ -221,6 +222,10 @@ def evaluator_of(
         )
     compared = options_of(experiment) if options is None else options
     priceable = {FULL: strategy(FULL), **_priceable(experiment, limit, compared)}
+    if experiment.scenario.silent is not None:
+        priceable = {
+            name: option.keeping(MOST_GENERATIONS, experiment) for name, option in priceable.items()
+        }
     return CandidateEvaluator(
         experiment,
         priceable,
@@ -346,6 +351,15 @@ class PricedEntry:
     def loses(self, experiment: Experiment) -> bool:
         """Whether it leaves stale shards."""
         return self.policy_at(experiment, experiment.useful_h).leaves_stale
+
+    def keeping(self, n_contents: int, experiment: Experiment) -> PricedEntry:
+        """The option with another number of contents on the remote storage."""
+        costs = self.entry.costs or OwnCosts.model_construct(_fields_set=set())
+        save = (costs.save or experiment.scenario.costs.save).model_copy(
+            update={"kept": n_contents}
+        )
+        own_costs = costs.model_copy(update={"save": save})
+        return PricedEntry(self.entry.model_copy(update={"costs": own_costs}))
 
     def entry_at(self, interval_h: float, useful_h: float) -> str:
         """The entry of a scenario that runs it at an interval."""

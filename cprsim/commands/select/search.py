@@ -33,12 +33,14 @@ def best(
 ) -> Evaluated | None:
     """An option at the cheapest interval that keeps the limit; None if no interval does.
 
-    Never saving is chosen only if cheaper by `WORTH_NO_SAVES`: simulations miss rare failures.
+    Never saving is chosen only if cheaper by `WORTH_NO_SAVES`: simulations miss rare failures. So
+    are free saves of less than one a day.
     """
     found = _best(evaluator, name, full, most_times)
-    if found is None or found.n_writes > 0 or evaluator.options[name].interval is None:
-        return found
     n_days = max(1, int(evaluator.experiment.useful_h / DAY_H))
+    n_enough = 1 if evaluator.saves(name)[1] or evaluator.options[name].reloads else n_days
+    if found is None or found.n_writes >= n_enough or evaluator.options[name].interval is None:
+        return found
     saving = [*_at_own_interval(evaluator, name), *evaluator.with_writes(name, [1, n_days])]
     most = found.mean_overhead + WORTH_NO_SAVES
     good = [

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import optimize
 
 from cprsim.accuracy.curve import Response
+from cprsim.commands.run.sentences import takes_of
 from cprsim.commands.select.choice import PricedInterval, Selection
 from cprsim.commands.select.deciding import Decided, decide, simplest
 from cprsim.commands.select.pricing import (
@@ -21,6 +22,7 @@ from cprsim.commands.select.pricing import (
     evaluator_of,
     options_of,
 )
+from cprsim.commands.select.retention import kept_sentence, none_clean_of, with_fewest_contents
 from cprsim.commands.select.search import most_writes
 from cprsim.errors import ParameterError, Place, ScenarioError, watch
 from cprsim.job.losses import WHOLE
@@ -29,9 +31,9 @@ from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
 from cprsim.results.limit import LIMIT_OPTIONS, NO_LIMIT, limit_of, wrong
 from cprsim.results.money import cheapest_of, prices_of
 from cprsim.results.unknown import SpareNeed, break_evens_of, decisive_assumption, spares_of
-from cprsim.results.words import count as count_of
 from cprsim.results.words import hours
 from cprsim.scenario.assemble import assemble
+from cprsim.scenario.cluster import OwnCosts
 from cprsim.scenario.curves import is_stand_in
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
@@ -47,7 +49,8 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, C
     """The scenario, and the evaluator of its candidates. Raises CprsimError for wrong input."""
     loaded = load([])
     for number, entry in enumerate(loaded.scenario.recovery):
-        if entry.costs is not None and entry.strategy in STRATEGIES:
+        is_own = entry.costs is not None and not _only_kept(loaded, entry.costs)
+        if is_own and entry.strategy in STRATEGIES:
             message = (
                 f"`{entry.strategy}` takes its costs from the section `costs`: move them there; "
                 "only a recovery system may have its own"
@@ -68,6 +71,17 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, C
         n = affordable(experiment, tail=limit.risk is not None)
     loaded = load([f"--replications simulation.replications={n}"])
     return loaded, evaluator_of(experiment.simulated(replications=n), limit, options)
+
+
+def _only_kept(loaded: LoadedScenario, costs: OwnCosts) -> bool:
+    """Whether costs differ by the contents kept, whose number is chosen where errors are silent."""
+    save, own = loaded.scenario.costs.save, costs.save
+    return (
+        loaded.scenario.silent is not None
+        and [*costs.given] == ["save"]
+        and own is not None
+        and own.model_copy(update={"kept": save.kept}) == save
+    )
 
 
 def answered(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection:
@@ -92,6 +106,7 @@ def answered(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection
         stand_in=stand_in,
         assumption=assumption,
         spares=_spares(evaluator, selection),
+        takes=takes_of(selection.chosen.policy, evaluator.experiment),
         n_nodes=evaluator.experiment.cluster.n_nodes,
     )
 
@@ -122,7 +137,8 @@ def select(
     def step() -> None:
         on_progress(min(next(steps), n_steps), n_steps)
 
-    decided, alike = simplest(evaluator, decide(evaluator, step=step))
+    evaluator, decided = with_fewest_contents(evaluator, decide(evaluator, step=step))
+    decided, alike = simplest(evaluator, decided)
     full, chosen = decided.full, decided.chosen
 
     def as_candidate(priced: Evaluated, rule: str = "") -> PricedInterval:
@@ -153,12 +169,10 @@ def select(
 def _notes(evaluator: CandidateEvaluator, decided: Decided) -> Iterator[str]:
     """Sentences on losses and limits that the overheads do not show."""
     experiment = evaluator.experiment
-    horizon_h, kept = experiment.scenario.job.horizon_h, experiment.costs.reliability.kept
-    if experiment.scenario.silent is not None:
-        yield (
-            f"the storage keeps {count_of(kept, 'content')}, as given: `cprsim systems` chooses "
-            "their number together with the interval."
-        )
+    horizon_h, policy = experiment.scenario.job.horizon_h, decided.chosen.policy
+    none_clean = none_clean_of(experiment, policy)
+    if none_clean is not None:
+        yield kept_sentence(policy.name, policy, none_clean)
     if horizon_h is not None:
         yield (
             f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "
@@ -193,6 +207,7 @@ def candidate_of(
         finished_fraction=priced.finished_fraction,
         overhead=Estimate.of_mean(priced.overhead) if priced.finished else unknown,
         waiting=priced.waiting,
+        worst=float(priced.overhead.max()),
         pls=Estimate.of_mean(priced.pls) if priced.finished else unknown,
         loss=Estimate(expected.mean, *expected.interval(), n) if priced.finished else unknown,
         upper_bound=evaluator.limit.bound(priced.lost) if priced.finished else nothing,

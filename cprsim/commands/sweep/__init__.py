@@ -23,7 +23,7 @@ from cprsim.commands.sweep.figures import sweep_figures
 from cprsim.commands.sweep.folder import load_sweep, sweep_result, write_sweep
 from cprsim.commands.sweep.points import points_of, require_sweep, run_points
 from cprsim.errors import ParameterError, watch
-from cprsim.pages.save import drawing
+from cprsim.pages.figures import drawing
 from cprsim.results.folder import load_or_compute
 from cprsim.results.store import PointStore
 from cprsim.results.words import count
@@ -118,8 +118,7 @@ def sweep(
             names = ", ".join(map(str, store.damaged))
             watch.warn(f"{count(len(store.damaged), 'damaged point')} computed anew: {names}")
         result = sweep_result(loaded, points, bodies)
-        about = target.with_about(points=len(points))
-        return write_sweep(about, result, drawing(folder, sweep_figures))
+        return write_sweep(target, result, drawing(folder, sweep_figures))
 
     stored = load_or_compute(folder, loaded, load_sweep, simulated, kind="sweep", one_writer=True)
     return answer_of_sweep(stored.made, **stored.about())

@@ -25,7 +25,7 @@ from cprsim.pages.document import (
 from cprsim.pages.provenance import origin
 from cprsim.results.folder import read_manifest
 from cprsim.results.metrics import OVERHEAD, records_of
-from cprsim.results.words import count, hours, with_interval
+from cprsim.results.words import count, estimated, hours
 from cprsim.scenario.prices import ACCURACY, shown
 
 MOST_POINTS_ON_TERMINAL = 30  # rows of points on a terminal; of more points the extremes
@@ -138,7 +138,7 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
     tables = _points_tables(result, points, touches)
     is_small = len(tables[0].rows) <= MOST_POINTS_ON_TERMINAL
     return Document(
-        title=f"Overhead along the sweep: {result.name}",
+        title=f"How the overhead changes along a sweep: {result.name}",
         question=(
             f"How does the overhead of a job of {hours(result.useful_h)} of useful work change "
             f"with {axes}, over {count(result.n_points, 'point')}?"
@@ -290,8 +290,7 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
 
 def _cell(row: Row, quantity: str) -> str:
     scale = {OVERHEAD: 100.0, COST_MONTH: 1.0}.get(quantity, 1e4)  # losses in ten-thousandths
-    estimate = Estimate(*(row[end] for end in _ends(quantity))).times(scale)
-    return with_interval(estimate.mean, estimate.half_width)
+    return estimated(Estimate(*(row[end] for end in _ends(quantity))), scale)
 
 
 def _extremes_table(result: SweepResult, points: pd.DataFrame, touches: Touches) -> Table:

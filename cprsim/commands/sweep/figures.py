@@ -28,8 +28,10 @@ from cprsim.commands.sweep.folder import COST_MONTH, AxisColumn, SweepResult
 from cprsim.errors import ParameterError
 from cprsim.files.units import HOURS_OF, unit_factor
 from cprsim.job.records import Floats
-from cprsim.pages.axes import (
+from cprsim.pages.chart import Band, Chart, Panel, Series, chart_figure, floats, merged
+from cprsim.pages.figures import (
     OVERHEAD_LABEL,
+    Draw,
     line_of_many,
     log_scale,
     panels,
@@ -38,9 +40,6 @@ from cprsim.pages.axes import (
     title_figure,
     words_of_key,
 )
-from cprsim.pages.chart import Band, Chart, Panel, Series, floats, merged
-from cprsim.pages.draw_chart import chart_figure
-from cprsim.pages.save import Draw
 from cprsim.results.metrics import OVERHEAD, parts_among
 from cprsim.results.words import count, hours
 

@@ -23,8 +23,6 @@ from cprsim.results.folder import (
     new_folder,
     read_manifest,
     read_record,
-    read_table,
-    readable,
     write_csv,
     write_parquet,
     write_record,
@@ -144,7 +142,7 @@ def write_sweep(
     target: ResultTarget, result: SweepResult, draw: Callable[[SweepResult], object]
 ) -> SweepResult:
     """Write a finished sweep into its folder, whole or not at all."""
-    with new_folder(target) as folder:
+    with new_folder(target, points=result.n_points) as folder:
         write_record(folder / ABOUT, result)
         write_parquet(result.table, folder / TABLE)
         write_csv(result.table, folder / "sweep.csv")
@@ -160,9 +158,7 @@ def load_sweep(path: Path | str) -> SweepResult:
 
 
 def _read(folder: Path) -> SweepResult:
-    with readable(folder, "a sweep"):
-        table = read_table(folder / TABLE)
-    return read_record(SweepResult, folder / ABOUT, "a sweep", path=folder, table=table)
+    return read_record(SweepResult, folder / ABOUT, "a sweep", [("table", TABLE)], path=folder)
 
 
 # ------------------------------------------------------------------------------ what is said of it

@@ -154,16 +154,18 @@ def run_points(
     workers: Workers,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Body], int]:
-    """The numbers of all points, and how many were computed; see `PointStore.complete`."""
+    """The numbers of all points, and how many were computed; see `PointStore.compute_missing`."""
 
     def tasks_of(missing: Sequence[Point]) -> list[Task]:
         if workers.backend == "local":
             pipeline.compile_first(missing[0].experiment)
-        groups = _groups(missing, workers)
-        return [
-            task_of(group, f"task {n} of {len(groups)} ({len(group)} points of the sweep)")
-            for n, group in enumerate(groups, start=1)
-        ]
+        groups, tasks = _groups(missing, workers), []
+        for n, group in enumerate(groups, start=1):
+            failures = group[0].experiment.failures  # one object for all: a trace travels once
+            work = [(replace(one.experiment, failures=failures), one.reference) for one in group]
+            name = f"task {n} of {len(groups)} ({len(group)} points of the sweep)"
+            tasks.append(Task(name, [point.digest for point in group], work))
+        return tasks
 
     return store.compute_missing(points, bodies_of, tasks_of, workers, on_progress)
 
@@ -182,23 +184,16 @@ def _groups(points: Sequence[Point], workers: Workers) -> list[list[Point]]:
     ]
 
 
-def task_of(points: Sequence[Point], name: str) -> Task:
-    """The work on points that meet the same failures: each with its reference."""
-    failures = points[0].experiment.failures  # one object for all: a trace travels once
-    work = [(replace(point.experiment, failures=failures), point.reference) for point in points]
-    return Task(name, [point.digest for point in points], work)
-
-
 def bodies_of(work: Sequence[tuple[Experiment, str]]) -> list[Body]:
     """The numbers of each point, by strategy.
 
     Of a quantity: mean and interval, then those of the difference to the reference.
     """
-    failures = pipeline.FailureBlocks([experiment for experiment, _ in work])
+    failures = pipeline.failure_blocks([experiment for experiment, _ in work])
     return [_body(experiment, reference, failures) for experiment, reference in work]
 
 
-def _body(experiment: Experiment, reference: str, failures: pipeline.FailureBlocks) -> Body:
+def _body(experiment: Experiment, reference: str, failures: pipeline.Blocks) -> Body:
     by_row = experiment.curve is not None  # a curve needs each loss
     outcome = pipeline.simulate(experiment, failures=failures, keep_losses=by_row)
     samples = {

@@ -15,7 +15,7 @@ from cprsim.training.train_in_step import sync_setting
 
 if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
-    from cprsim.training.in_step.simulation import SpeedPoint
+    from cprsim.training.in_step.load_model import SpeedPoint
 
 MOST_TRAINERS = 1000  # more are slow to simulate event by event
 

@@ -13,12 +13,15 @@ import pandas as pd
 from cprsim.job.records import NO_NUMBER, S_PER_H
 from cprsim.job.sync_setting import SyncSetting
 from cprsim.pages.answer import Answer
-from cprsim.pages.chart import Chart, Panel, Series, floats
+from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
 from cprsim.pages.document import Document, Picture, Section, Table, row_columns
-from cprsim.pages.draw_chart import chart_figure
 from cprsim.results.words import percent, percent_number, significant
-from cprsim.training.in_step.load_model import LoadModel, load_model
-from cprsim.training.in_step.simulation import SpeedPoint
+from cprsim.training.in_step.load_model import (
+    SpeedPoint,
+    linear_samples_per_h,
+    load_model,
+    saturates_at,
+)
 
 LINEAR = 0.95  # share of linear scaling below which an algorithm counts as saturated
 N_ON_LINE = 200  # points of the load model's line
@@ -38,17 +41,19 @@ def answer_of_sync(curves: Sequence[Curve], name: str) -> Answer:
 
 
 def _row(point: SpeedPoint) -> Row:
+    setting, model = point.setting, load_model(point.setting)
+    linear_per_h = linear_samples_per_h(setting)
     return {
-        "algorithm": point.setting.name,
-        "n_trainers": point.setting.n_trainers,
-        "elp": point.setting.elp,
+        "algorithm": setting.name,
+        "n_trainers": setting.n_trainers,
+        "elp": setting.elp,
         "examples_per_s": point.samples_per_h / S_PER_H,
-        "examples_per_s_load_model": point.model.samples_per_h / S_PER_H,
-        "examples_per_s_linear": point.model.linear_samples_per_h / S_PER_H,
-        "linear_fraction": point.samples_per_h / point.model.linear_samples_per_h,
+        "examples_per_s_load_model": model.samples_per_h / S_PER_H,
+        "examples_per_s_linear": linear_per_h / S_PER_H,
+        "linear_fraction": point.samples_per_h / linear_per_h,
         "sync_gap": point.gap,
-        "sync_gap_load_model": point.model.gap,
-        "saturates_at_load_model": point.model.saturates_at,
+        "sync_gap_load_model": model.gap,
+        "saturates_at_load_model": saturates_at(setting),
     }
 
 
@@ -64,7 +69,7 @@ def _document(curves: Sequence[Curve], name: str) -> Document:
         name="sync",
     )
     return Document(
-        title=f"Trainers in step: {name}",
+        title=f"How fast trainers in step are: {name}",
         question="How fast are the trainers, and how often do they synchronise?",
         answer=[_answer([_row(curve[-1]) for curve in curves])],
         table=_table([_row(point) for curve in curves for point in curve], curves[0][0].setting),
@@ -126,9 +131,9 @@ def _sentence(rows: Sequence[Row]) -> str:
     text = f"within {1 - LINEAR:.0%} of linear throughout"
     if below:
         text = f"below {LINEAR:.0%} of linear from {below[0]} trainers on"
-    saturates_at = rows[0]["saturates_at_load_model"]
-    modelled = f"; saturated at {saturates_at:.1f} trainers by the load model"
-    return f"{rows[0]['algorithm']}: {text}{modelled if saturates_at < inf else ''}."
+    most = rows[0]["saturates_at_load_model"]
+    modelled = f"; saturated at {most:.1f} trainers by the load model" if most < inf else ""
+    return f"{rows[0]['algorithm']}: {text}{modelled}."
 
 
 def _chart(curves: Sequence[Curve], name: str) -> Chart:
@@ -155,9 +160,9 @@ def _chart(curves: Sequence[Curve], name: str) -> Chart:
     return Chart(f"Throughput and sync gap over trainers: {name}", subtitle, panels)
 
 
-def _thousands(point: LoadModel | SpeedPoint) -> float:
+def _thousands(point: SpeedPoint) -> float:
     return point.samples_per_h / S_PER_H / 1000
 
 
-def _gap(point: LoadModel | SpeedPoint) -> float:
+def _gap(point: SpeedPoint) -> float:
     return point.gap if 0 < point.gap < inf else nan

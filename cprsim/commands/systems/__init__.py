@@ -18,6 +18,7 @@ from cprsim.commands.options import (
     source_of,
 )
 from cprsim.commands.select.pricing import affordable
+from cprsim.commands.select.retention import none_clean_of
 from cprsim.commands.systems.answer import answer_of_systems, document_of_systems
 from cprsim.commands.systems.candidates import LeftOut, at_their_best, candidates_of, split_save
 from cprsim.commands.systems.comparison import (
@@ -33,9 +34,8 @@ from cprsim.commands.systems.listing import (
     made_up_job,
     scenario_job,
 )
-from cprsim.commands.systems.retention import none_clean_of
 from cprsim.errors import ParameterError, watch
-from cprsim.pages.save import save_figures
+from cprsim.pages.figures import save_figures
 from cprsim.results import pipeline
 from cprsim.results.folder import load_or_compute, write_record
 from cprsim.results.limit import limit_of
@@ -166,7 +166,7 @@ def systems(
             able = {system.name: system.summary for system in comparison.able}
             picks = [system.name for system in comparison.picks]
             comparison = replace(comparison, spares=spares_of(run, able, picks))
-            if comparison.cheapest is not None and loaded.scenario.silent is not None:
+            if comparison.cheapest is not None:
                 none_clean = none_clean_of(run, comparison.cheapest.policy)
                 comparison = replace(comparison, none_clean=none_clean)
             write_record(result.path / SYSTEMS_FILE, comparison)

@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 
 from cprsim.files import Endless, Stored
 from cprsim.job.distributions import Constant
-from cprsim.job.policy import Groups, Policy, Reach, Reverts, Rule, SaveSchedule, Scope, To
+from cprsim.job.policy import Groups, Policy, Reach, Reverts, Rule, Scope, To
 from cprsim.job.records import Clock, Cluster
 from cprsim.simulation.copies import begin, choose, keep, wipe
 from cprsim.simulation.job import SimulatedJob
@@ -118,21 +118,11 @@ def impacts(
 ) -> dict[str, FailureImpact]:
     """The worst fate by kind of failure: the job's own kinds, then those that it does not name."""
     every_h = {
-        capture.tier: content_every_h(policy, capture, useful_h) for capture in policy.captures
+        capture.tier: policy.content_every_h(capture, useful_h) for capture in policy.captures
     }
     every_h = {tier: hours for tier, hours in every_h.items() if hours < useful_h}
     strikes = strikes_of(policy, cluster, scopes, rack)
     return {strike.scope.name: after(policy, cluster, strike, every_h)[0] for strike in strikes}
-
-
-def content_every_h(policy: Policy, capture: SaveSchedule, useful_h: float) -> float:
-    """Progress between two contents that a capture completes; infinite where it never saves [h]."""
-    followed = policy.followed_by(capture)
-    if followed is not None:
-        return capture.every_nth * content_every_h(policy, followed, useful_h)
-    if capture.every_h is None or capture.every_h >= useful_h:
-        return inf
-    return capture.parts * capture.every_h
 
 
 def strikes_of(

@@ -12,6 +12,8 @@ from typing import Any
 import pandas as pd
 
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
+from cprsim.commands.run.sentences import takes
+from cprsim.commands.select.retention import kept_sentence
 from cprsim.commands.systems.after import FailureImpact, LossKind
 from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY, missing_sentence
 from cprsim.commands.systems.comparison import (
@@ -26,8 +28,6 @@ from cprsim.commands.systems.comparison import (
     verdict_of,
 )
 from cprsim.commands.systems.figures import systems_figure
-from cprsim.commands.systems.retention import n_contents
-from cprsim.files.units import SIZE
 from cprsim.job.policy import Medium, Policy
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
@@ -46,6 +46,7 @@ from cprsim.pages.recommendation import (
     back_to_start,
     break_even_sentences,
     entry_from,
+    never_saves,
     recommendation,
     turns_on,
     waits_decide,
@@ -56,17 +57,15 @@ from cprsim.results.money import Bills, cheapest_of, prices_in
 from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import (
     count,
+    estimated,
     hours,
-    percent,
     percent_number,
-    ten_thousandths,
     with_interval,
 )
 from cprsim.scenario.prices import shown
 
 TEXT_COLUMNS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
-MUCH_STORAGE = 0.5  # of its bandwidth
 FAR_LESS = 0.1  # of useful time: by so much less a system is named whose accuracy is not priced
 LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
 NO_ESTIMATE = Estimate(float("nan"))
@@ -150,7 +149,7 @@ def document_of_systems(comparison: Comparison) -> Document:
     left_out = [(name, why.words) for name, why in comparison.left_out.items()]
     needed = Table("What each needs", word_columns("system", "why"), left_out)
     return Document(
-        title=f"Which recovery system: {comparison.name}",
+        title=f"Which recovery system costs least: {comparison.name}",
         question=(
             f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
             f"{result.n_nodes} nodes least, {comparison.intervals}?"
@@ -205,9 +204,7 @@ def _table(caption: str, ranked_systems: Sequence[RankedSystem], cells: Cells) -
 
 def _costs(ranked_systems: Sequence[RankedSystem], bills: Bills) -> Table:
     def accuracy_lost(system: RankedSystem) -> str:
-        return ten_thousandths(
-            system.summary["auc_loss"].mean, system.summary["auc_loss"].half_width
-        )
+        return estimated(system.summary["auc_loss"], 1e4)
 
     def month(system: RankedSystem) -> str:
         return (
@@ -286,7 +283,8 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     yield " ".join(sentences)
     prices = prices_in(comparison.path) if comparison.spares else None
     yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
-    yield from filter(None, (_unpriced(comparison), _resources(picks)))
+    taken = [(one.name, one.facts.memory_bytes, one.facts.storage_share) for one in picks]
+    yield from filter(None, (_unpriced(comparison), takes(taken)))
     now = next(
         (system for system in comparison.ranked_systems if system.name == comparison.today), None
     )
@@ -313,19 +311,6 @@ def _unpriced(comparison: Comparison) -> str:
         f"{unpriced.name} (runs as {unpriced.facts.runs_as}) costs {unpriced.percent} %, but "
         f"{_why_not_the_best(unpriced)}."
     )
-
-
-def _resources(picks: Sequence[RankedSystem]) -> str:
-    """Memory and storage bandwidth that the picks use, where that is much."""
-    takes = []
-    for system in picks:
-        memory_bytes, share = system.facts.memory_bytes, system.facts.storage_share
-        if memory_bytes:
-            memory = SIZE.format(float(f"{memory_bytes:.3g}"))
-            takes.append(f"{system.name} {memory} of memory on each node for copies")
-        if share is not None and share > MUCH_STORAGE:
-            takes.append(f"{system.name} {percent(share)} of the storage's bandwidth")
-    return f"Takes: {', '.join(takes)}." if takes else ""
 
 
 def _near_optimal(comparison: Comparison) -> Iterator[str]:
@@ -391,7 +376,9 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
 
     if entries := [pick.facts.text for pick in comparison.picks if pick.name != today]:
         yield f"To run it, put into 'recovery': {' or '.join(entries)}."
-    yield _kept(comparison)
+    if comparison.cheapest is not None and comparison.none_clean is not None:
+        cheapest_policy = comparison.cheapest.policy
+        yield kept_sentence(cheapest_policy.name, cheapest_policy, comparison.none_clean)
     for system in ranked_systems:
         if system.facts.accepted and system.policy.leaves_stale:
             pls = f"PLS {system.summary['pls'].mean:.3g}"
@@ -412,14 +399,14 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     bare = [
         system.name
         for system in ranked_systems
-        if system.facts.how == FOUND and system.every == NEVER
-    ]
+        if system.finishes and system.never_saves and not system.policy.leaves_stale
+        and (system.facts.how == FOUND or system in comparison.picks)
+    ]  # fmt: skip
     if bare:
-        n = count(ranked_systems[0].summary[FINISHED].n, "simulated job")
-        yield (
-            f"For {', '.join(bare)}, never saving is cheapest: the failures that their saves "
-            f"protect against hardly occurred in {n}. Such a failure takes all of the job."
-        )
+        rows = comparison.result.replications
+        rows = rows[rows["strategy"].isin(bare)]
+        worst = float((rows["wall_h"] / rows["useful_h"]).max()) - 1.0
+        yield never_saves(bare, worst, rows["replication"].nunique())
     yield " ".join(_stale_from_the_start(comparison))
 
 
@@ -430,18 +417,6 @@ def _stale_from_the_start(comparison: Comparison) -> Iterator[str]:
         if system.every == NEVER and system.policy.leaves_stale:
             struck = (rows.loc[rows["strategy"] == system.name, "pls"] > 0).mean()
             yield f"{system.name} never saves. {back_to_start(struck)}"
-
-
-def _kept(comparison: Comparison) -> str:
-    """How often the contents that the cheapest keeps are all bad, with silent errors."""
-    system, none_clean = comparison.cheapest, comparison.none_clean
-    if system is None or none_clean is None:
-        return ""
-    kept = count(n_contents(system.policy), "content")
-    return (
-        f"{system.name} keeps {kept} ('costs.save.kept'): {percent(none_clean)} of silent errors "
-        "are noticed with no clean content left (derived)."
-    )
 
 
 def _few(names: Sequence[str]) -> str:

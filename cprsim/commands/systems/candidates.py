@@ -8,7 +8,7 @@ from itertools import count
 
 from cprsim.commands.select.deciding import decide
 from cprsim.commands.select.pricing import FULL, RELOADING, PricedEntry, evaluator_of
-from cprsim.commands.systems.retention import MOST_CONTENTS, enough_contents, with_contents
+from cprsim.commands.select.retention import with_fewest_contents
 from cprsim.errors import MissingKeyError, ParameterError, choices
 from cprsim.job.policy import Policy
 from cprsim.recovery.paper import NEVER, STRATEGIES
@@ -180,30 +180,19 @@ def at_their_best(
     named_full = options.get(FULL)
     if named_full is not None and named_full.entry.strategy != FULL:
         raise ParameterError("a recovery system has the name `full`: give it another `name`")
-    has_silent = experiment.scenario.silent is not None
-    if has_silent:  # the interval as if all contents were kept, then the fewest that cost as little
-        options = {
-            name: with_contents(option, MOST_CONTENTS, experiment)
-            for name, option in options.items()
-        }
     evaluator = evaluator_of(experiment, limit or NO_LIMIT, options)
     steps = count(1)
     decided = decide(evaluator, step=lambda: on_progress(next(steps), len(evaluator.options)))
+    evaluator, decided = with_fewest_contents(evaluator, decided)
     best = {FULL: decided.full, **decided.best}
     at_best, left_out = list[Candidate](), dict[str, LeftOut]()
     for candidate in candidates:
         if candidate.name not in options:
             at_best.append(candidate)
         elif (priced := best.get(candidate.name)) is not None:
-            option = options[candidate.name]
+            option = evaluator.options[candidate.name]
             if option.interval is not None:
-                interval_h = priced.policy.interval_h
-                if has_silent:
-                    n = enough_contents(
-                        option.policy_at(experiment, interval_h), experiment, priced.mean_overhead
-                    )
-                    option = with_contents(option, n, experiment)
-                policy = option.policy_at(experiment, interval_h)
+                policy = option.policy_at(experiment, priced.policy.interval_h)
                 candidate = replace(candidate, entry=option.entry, policy=policy, how=FOUND)
             at_best.append(candidate)
         else:

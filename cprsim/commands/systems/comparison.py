@@ -13,14 +13,16 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from cprsim.commands.systems.after import FailureImpact, content_every_h, impacts
+from cprsim.commands.run.sentences import bytes_per_h, storage_share
+from cprsim.commands.systems.after import FailureImpact, impacts
 from cprsim.commands.systems.candidates import (
     FOUND,
     Candidate,
     LeftOut,
 )
 from cprsim.files import NOT_STORED, OMITTED
-from cprsim.job.policy import Outside, Policy, Ring
+from cprsim.job.intervals import WORTH_NO_SAVES
+from cprsim.job.policy import Policy
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import NEVER
 from cprsim.recovery.systems import SYSTEMS
@@ -118,6 +120,12 @@ class RankedSystem:
         if self.finishes:
             useful_h = self.summary["wall_h"].mean / (1.0 + self.overhead.mean)
         return NEVER if self.policy.interval_h >= useful_h * (1 - 1e-9) else every(self.policy)
+
+    @property
+    def never_saves(self) -> bool:
+        """Whether no save is due in the job, as the job's hours and its policy have it."""
+        useful_h = self.summary["wall_h"].mean / (1.0 + self.overhead.mean)
+        return self.policy.never_saves(useful_h)
 
     @property
     def percent(self) -> str:
@@ -269,15 +277,7 @@ def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts
     """Facts on one system in a job."""
     system, section = SYSTEMS[candidate.entry.strategy], experiment.scenario.cluster
     policy, cluster, useful_h = candidate.policy, experiment.cluster, experiment.useful_h
-    state_bytes, storage, peers = section.shard_bytes, 0.0, 0.0
-    for capture in policy.captures:
-        per_h = (state_bytes or 0.0) / content_every_h(policy, capture, useful_h)
-        tier = policy.tier(capture.tier)
-        place = tier.placement
-        if isinstance(place, Outside):
-            storage += per_h * len(cluster.slots(tier.role))
-        else:  # copies on all others of its group, or as parity on `tolerates` of them
-            peers += per_h * (place.copies - 1 if isinstance(place, Ring) else place.tolerates)
+    storage, peers = bytes_per_h(policy, experiment)
     return SystemFacts(
         strategy=candidate.entry.strategy,
         how=candidate.how,
@@ -288,12 +288,10 @@ def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts
         only_on=system.only_on,
         accepted=candidate.entry.target_pls is not None and not candidate.entry.assumed,
         memory_bytes=memory_of_copies(policy, experiment),
-        storage_share=None
-        if state_bytes is None or experiment.costs.storage is None
-        else storage / experiment.costs.storage.bandwidth_bytes_per_h,
+        storage_share=storage_share(policy, experiment),
         impacts=impacts(policy, cluster, experiment.scopes, section.rack, useful_h),
-        storage_bytes_per_h=None if state_bytes is None else storage,
-        peers_bytes_per_h=None if state_bytes is None else peers,
+        storage_bytes_per_h=storage,
+        peers_bytes_per_h=peers,
     )
 
 
@@ -309,8 +307,13 @@ def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
         ranked_systems.append(RankedSystem(policy, facts, of_policy, accuracy))
     ranked_systems.sort(key=_place)
     able = [system for system in ranked_systems if system.may_be_best]
-    # of those that cost the same, one that a job can run today
-    able.sort(key=lambda system: (_place(system), not system.runs_anywhere))
+
+    def worth(system: RankedSystem) -> tuple[float, bool]:
+        """Its overhead, more if it never saves; then whether a job can't run it today."""
+        more = WORTH_NO_SAVES if system.never_saves and not system.policy.leaves_stale else 0.0
+        return _place(system)[0] + more, not system.runs_anywhere
+
+    able.sort(key=worth)
     best = able[0].name if able else ""
     more, than_today = (
         more_than(name, result.replications, result.n_nodes) if name in summary else {}

@@ -10,14 +10,15 @@ import pandas as pd
 
 from cprsim.job.records import NO_NUMBER
 from cprsim.pages.answer import Answer
-from cprsim.pages.chart import Chart, Panel, Series, floats
+from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
 from cprsim.pages.document import Document, Picture, Section, Table, row_columns
-from cprsim.pages.draw_chart import chart_figure
 from cprsim.results.words import count, percent_number, saves
 from cprsim.training.accuracy import StrategyAccuracy, Trained, TrainingOutcome
 from cprsim.training.kernel.metrics import Quality
 from cprsim.training.proxy_model import ProxyModel
 from cprsim.training.train_in_step import Team
+
+N_AVERAGED = 10  # points of a line whose increases are smaller than its noise
 
 
 def answer_of_train(
@@ -104,12 +105,12 @@ def _document(
 ) -> Document:
     picture = Picture(
         "Training loss, and what failures add",
-        "Lines: training loss over samples, by strategy; marks where failed shards went back.",
+        "Lines: loss without failures, and what each strategy adds; marks: failed shards go back.",
         lambda: chart_figure(_chart(measured, name)),
         name="loss",
     )
     return Document(
-        title=f"A model trained with the failures of replication {measured.replication}: {name}",
+        title=f"What failures do to a model: {name}, replication {measured.replication}",
         question="What do the failures of one job do to a model?",
         answer=[_answer(measured)],
         table=_table(measured, useful_h),
@@ -183,7 +184,7 @@ def _remarks(words: str, stand_in: ProxyModel | None, team: Team | None) -> Iter
 
 
 def _chart(measured: TrainingOutcome, name: str) -> Chart:
-    """Loss over samples, and in a second panel the far smaller increase by each strategy."""
+    """Loss over samples without failures, and the far smaller increase by each strategy."""
     baseline = measured.whole
     unchanged = [
         strategy.policy.name
@@ -194,20 +195,18 @@ def _chart(measured: TrainingOutcome, name: str) -> Chart:
     losses = [Series(without, x, floats(baseline.loss))]
     added = [Series(without, x, (0.0,) * len(x))]
     for strategy, new in _anew(measured):
-        label = strategy.policy.name
-        x, lost_at = (
-            floats(new.position / 1e3),
-            strategy.reverted_at * baseline.position[-1] / 1e3,
-        )
-        for series, y in ((losses, new.loss), (added, new.loss - baseline.loss)):
-            marks = floats(np.interp(lost_at, x, y))
-            series += [Series(label, x, floats(y))]
-            series += [Series(label, floats(lost_at), marks, kind="points")]
+        label, x = strategy.policy.name, floats(new.position / 1e3)
+        more = pd.Series(new.loss - baseline.loss).rolling(N_AVERAGED, min_periods=1).mean()
+        lost_at = strategy.reverted_at * baseline.position[-1] / 1e3
+        added += [Series(label, x, floats(more))]
+        added += [
+            Series(label, floats(lost_at), floats(np.interp(lost_at, x, more)), kind="points")
+        ]
     panels = (
         Panel(title, "thousand samples", label, tuple(series), y_from_zero=False)
         for title, label, series in (
             ("Training loss", "training loss [nats]", losses),
-            ("Added by failures", "added [nats]", added),
+            (f"Added by failures, mean of {N_AVERAGED} points", "added [nats]", added),
         )
     )
     subtitle = f"Replication {measured.replication}; marks: failed shards go back."

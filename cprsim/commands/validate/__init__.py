@@ -63,7 +63,7 @@ def validate(
     if scenario is None:
         raise ParameterError("name a scenario, or ask for the schema", option="scenario")
     source = source_of(scenario, overrides)
-    is_named = isinstance(scenario, str | Path) and source.text is None
+    is_named = isinstance(scenario, str | Path) and source.written is None
     name = str(scenario if is_named else source.path)
     try:
         loaded = source.read()
@@ -91,7 +91,7 @@ def _answer(
         values |= {"strategies": strategies, "warnings": list(warnings)}
         verdict = f"ok ({about}: {', '.join(strategies)})"
     document = Document(
-        f"Checked: {name}",
+        f"What is wrong with a scenario: {name}",
         "Is this a scenario?",
         [f"{name}: {verdict}"],
         table=ListingBlock("What is wrong", str(InputError(problems))) if problems else None,

@@ -6,10 +6,11 @@ two neighbouring multiples of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, inf, nan, sqrt
 from os import PathLike
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,22 @@ import pandas as pd
 from scipy import special, stats
 
 from cprsim.errors import ParameterError, one_line
+from cprsim.failures.outages import Counted, notes_of
 from cprsim.files.units import SIZE
 from cprsim.job.distributions import MOST_SQUARED_CV
 from cprsim.job.records import HIGH, Z_95, Estimate, Floats
-from cprsim.logs.columns import LENGTH_COLUMN
+from cprsim.logs.columns import FLAGS, LENGTH_COLUMN, NEARLY_ALL, plain, words_in
 from cprsim.logs.columns import unit_of as unit_in_name
-from cprsim.logs.files import head_of
+from cprsim.logs.files import head_of, trace_error
 from cprsim.logs.fit.families import FAMILIES
 from cprsim.logs.fit.fragments import Fragment, count, duration, interval, unit_of
 from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, FittedQuantity, Ranking, rank
 from cprsim.logs.fit.lifetimes import lifetimes_of
 from cprsim.logs.fit.likelihood import Fit
 from cprsim.logs.formats.jsonl import json_pieces
-from cprsim.logs.reading import csv_pieces, named_columns, no_row_where
+from cprsim.logs.reading import csv_pieces, header_line, named_columns, no_row_where
+from cprsim.logs.spec import LogSpec
+from cprsim.logs.tables import without_ignored
 from cprsim.logs.times import HOURS, read_lengths, read_times, require_decimals
 
 COST_KINDS = ("save", "load", "detect", "reschedule", "warmup")
@@ -38,10 +42,11 @@ SMALLEST_SHAPE = 0.1  # that a scenario takes
 COARSE = 0.1  # resolution over mean, above which it is said
 RESOLUTION_ROUNDING = 1e-3  # of the resolution, that floats may add to a difference
 LIKE_EXPONENTIAL = 0.5  # standard deviation over mean, which is 1 for exponential times
-P_DRIFT = 0.01  # below it a trend or a step is told of: the share of false alarms
-FEWEST_IN_ORDER = 10  # durations, below which no trend is looked for
-DRIFTS = 1.1  # ratio of the last tenth to the first, or the reverse, from which it matters
+P_DRIFT = 0.01  # below it a change over time is told of: the share of false alarms
+FEWEST_IN_ORDER = 10  # durations, below which no change is looked for
+DRIFTS = 1.1  # ratio of two tenths of the log, from which a change matters
 SLOWEST = 1e6 * 3600  # bytes/h, 1 MB/s: what is slower is no number of bytes
+ALIKE = 0.01  # of a time: a length that differs more from start to end is another
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,7 @@ class CostFit(FittedQuantity):
     fixed: Estimate | None  # where one time explains the log, or nothing else can be said
     bandwidth: Bandwidth | None
     n_overlapping: int = 0  # that began before an earlier one had ended
-    drift_h: tuple[float, ...] = ()  # means of the first and the last tenth, if they moved
+    drift_h: tuple[float, ...] = ()  # means: first, last, fastest, slowest tenth, if they moved
 
     @property
     def best(self) -> Fit | None:
@@ -105,7 +110,8 @@ class CostFit(FittedQuantity):
         if bandwidth is not None:
             row |= {"n_with_bytes": bandwidth.n, **bandwidth.rate.columns("bytes_per_h")}
             row["mean_bytes"] = bandwidth.mean_bytes
-        return row | dict(zip(("drift_first_h", "drift_last_h"), self.drift_h, strict=False))
+        drift = ("drift_first_h", "drift_last_h", "drift_fastest_h", "drift_slowest_h")
+        return row | dict(zip(drift, self.drift_h, strict=False))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -117,11 +123,15 @@ class CostFit(FittedQuantity):
         )  # fmt: skip
         best = self.ranking.best if self.ranking else None
         passed_over = self.best is not None and self.best is not best
-        first, last = (3600 * hours for hours in self.drift_h or (nan, nan))
+        first, last, fastest, slowest = (3600 * hours for hours in self.drift_h or 4 * (nan,))
+        moved = max(first, last) >= DRIFTS * min(first, last)
         notes = {
             f"the {kind}s {'grew' if last > first else 'fell'} from {first:.4g} s (first tenth of "
             f"them) to {last:.4g} s (last tenth): for a job that follows take {last:.4g} s, not "
-            f"the mean of {mean} s": len(self.drift_h) > 0,
+            f"the mean of {mean} s": moved,
+            f"the {kind}s changed with time: {fastest:.4g} s in the fastest tenth of the log, "
+            f"{slowest:.4g} s in the slowest, {last:.4g} s in the last: for a job that follows "
+            f"take what it will meet, not the mean of {mean} s": slowest > 0 and not moved,
             f"only {count(n, kind)}: taken as fixed, as its variation can't be estimated; "
             f"{FEWEST_TO_FIT} are the fewest to fit, {FEWEST_TO_TRUST} to trust": n < FEWEST_TO_FIT,
             f"only {n} {kind}s: their mean of {mean} s may be anything from {low} to {high} s "
@@ -183,15 +193,23 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
 
 
 def _drift_h(duration_h: Floats, resolution_h: float) -> tuple[float, ...]:
-    """Means of the first and the last tenth in order of time; none where no trend is seen."""
-    if len(duration_h) < FEWEST_IN_ORDER:
+    """Means of tenths in order of time: first, last, least, most; none where no change is seen.
+
+    A trend is seen by the test of Mann and Kendall; what comes and goes by the ranks of neighbours,
+    which are alike then (the ratio of von Neumann, as Bartels has it). Each has half of `P_DRIFT`.
+    """
+    if (n := len(duration_h)) < FEWEST_IN_ORDER:
         return ()
-    first_h, *_, last_h = (float(tenth_h.mean()) for tenth_h in np.array_split(duration_h, 10))
-    low_h, high_h = sorted((first_h, last_h))
+    tenths_h = [float(tenth_h.mean()) for tenth_h in np.array_split(duration_h, 10)]
+    low_h, high_h = min(tenths_h), max(tenths_h)
     if high_h < low_h * DRIFTS or high_h - low_h <= resolution_h:
         return ()
-    is_seen = stats.kendalltau(np.arange(len(duration_h)), duration_h).pvalue < P_DRIFT
-    return (first_h, last_h) if is_seen else ()
+    ranks = stats.rankdata(duration_h)
+    apart = np.square(np.diff(ranks)).sum() / max(np.square(ranks - ranks.mean()).sum(), 1.0)
+    p_alike = stats.norm.cdf((apart - 2.0) * sqrt(5 * n + 7) / sqrt(20))  # variance 20 / (5 n + 7)
+    p_trend = stats.kendalltau(np.arange(n), duration_h).pvalue
+    is_seen = min(p_alike, p_trend) < P_DRIFT / 2
+    return (tenths_h[0], tenths_h[-1], low_h, high_h) if is_seen else ()
 
 
 def _simulable(ranking: Ranking | None) -> list[Fit]:
@@ -267,7 +285,7 @@ def costs_fragment(fits: Sequence[CostFit], origin: str) -> Fragment:
         if fit.best is not None and (spread := fit.best.spread) is not None:
             remark.append(f"{spread.name} {interval(spread)}")
         remark += [
-            f"of the last tenth {last_h * per_hour:.4g} {unit}" for last_h in fit.drift_h[1:]
+            f"of the last tenth {last_h * per_hour:.4g} {unit}" for last_h in fit.drift_h[1:2]
         ]
         remarks[fit.name] = "; ".join(remark)
         if fit.bandwidth is not None and fit.name in ("save", "load"):
@@ -295,48 +313,73 @@ _TIME_OF_DAY = r"[T ](?P<h>\d\d)(?P<min>:?\d\d)?(?P<s>:?\d\d)?(?:[.,](?P<fractio
 _NUMBER = r"\.(?P<fraction>\d+)(?![\deE])"
 
 
-def read_transfers(
-    path: PathLike[str],
-    *,
-    columns: Mapping[str, str] | None = None,
-    time_unit: str | None = None,
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def read_transfers(path: PathLike[str], spec: LogSpec) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Saves and loads (also detections and reschedulings) from a table or JSON with each of them.
 
     Returns the input of `fit_costs`, and notes on rows left out.
 
     Raises TraceError with file and line, for anything that can't be read.
     """
-    columns = columns or {}
+    columns, time_unit, counted = dict(spec.names), spec.time_unit, Counted()
     pieces = json_pieces if head_of(path)[:1] in ("{", "[") else csv_pieces
-    table = pd.concat(pieces(path))
-    n_filled, end = table.count(), columns.get("end", "end")
+    table = without_ignored(pd.concat(pieces(path)), spec.ignored, path, counted)
     lengths = [name for name in map(str, table) if LENGTH_COLUMN.fullmatch(name.lower())]
-    if lengths and n_filled.get(end, 0) < n_filled[lengths[0]]:
-        columns = {"duration": lengths[0], **columns}
-    key, other = ("duration", "end") if "duration" in columns else ("end", "duration")
-    rows = named_columns(table.drop_duplicates(), columns, path, COST_COLUMNS, {"bytes", other})
+    if lengths:
+        columns = {"duration": lengths[0]} | columns
+    optional = {"bytes", "end" if "duration" in columns else "duration"}
+    rows = named_columns(table.drop_duplicates(), columns, path, COST_COLUMNS, optional)
     kind = rows["kind"].fillna("").str.strip().str.lower()
     right = ", ".join(COST_KINDS)
     no_row_where(~kind.isin(COST_KINDS), rows, path, "kind", "{value} is none of " + right)
     start = read_times(rows["start"], time_unit, path)
-    if key == "end":
+    no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
+    took_h, resolution_h = np.full(len(rows), nan), np.full(len(rows), inf)
+    if "end" in rows:
         took_h = read_times(rows["end"], time_unit, path, start).hours - start.hours
         resolution_h = np.minimum(*(_resolution_h(rows[c], start.unit) for c in ("start", "end")))
-    else:
-        unit = unit_in_name(columns["duration"]) or time_unit
-        took_h = read_lengths(rows["duration"].rename(columns["duration"]), unit, path)
-        resolution_h = _resolution_h(rows["duration"], unit or "s")
-    no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
-    zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
-    no_row_where(took_h < 0, rows, path, key, "{value} lies before the start" + zone)
+        zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
+        no_row_where(took_h < 0, rows, path, "end", "{value} lies before the start" + zone)
+    if "duration" in rows:
+        cells, unit = (
+            rows["duration"].rename(columns["duration"]),
+            unit_in_name(columns["duration"]),
+        )
+        lasted_h = read_lengths(cells, unit or time_unit, path)
+        no_row_where(lasted_h < 0, cells, path, str(cells.name), "{value} is below 0")
+        written_h = _resolution_h(cells, unit or time_unit or "s")
+        apart = np.abs(lasted_h - took_h) > ALIKE * took_h + 2 * resolution_h + written_h
+        both = "{value} is not the time from start to end: --ignore NAME leaves one of both out"
+        no_row_where(
+            apart, cells, path, str(cells.name), both.replace("NAME", quote(columns["duration"]))
+        )
+        is_finer = np.isnan(took_h) | (written_h < resolution_h)
+        took_h = np.where(is_finer & ~np.isnan(lasted_h), lasted_h, took_h)
+        resolution_h = np.minimum(resolution_h, written_h)
     ended = ~np.isnan(took_h)
     read = pd.DataFrame({
         "kind": kind, "duration_h": took_h, "n_bytes": _bytes(rows, took_h, path),
         "start_h": start.hours, "resolution_h": resolution_h,
     })  # fmt: skip
     unread = [str(name) for name in table if name not in {columns.get(n, n) for n in COST_COLUMNS}]
-    return read[ended], _notes_on_rows(len(table) - len(rows), kind[~ended], unread)
+    _require_no_words(table[unread], kind, path)
+    notes = _notes_on_rows(len(table) - len(rows), kind[~ended], unread)
+    return read[ended], (*map(str, notes_of(counted)), *notes)
+
+
+def _require_no_words(unread: pd.DataFrame, kind: pd.Series[str], path: PathLike[str]) -> None:
+    """Raise TraceError for a column of a few words, or of yes and no, that tells rows of a kind."""
+    for name in map(str, unread):
+        cells = unread[name].loc[kind.index].fillna("").str.strip()
+        is_number = pd.to_numeric(cells.where(cells != ""), errors="coerce").notna().all()
+        words = {plain(cell) for cell in cells.unique()}
+        few = not is_number and len(words) < NEARLY_ALL * len(cells)
+        if cells.groupby(kind).nunique().max() > 1 and (few or words <= FLAGS.keys()):
+            message = (
+                f"not read, but could tell which rows count ({words_in(cells)}): --ignore "
+                f"{quote(f'{name}=WORDS')} leaves out the rows with these words, --ignore "
+                f"{quote(name)} takes all rows"
+            )
+            raise trace_error(path, header_line(unread), message, name)
 
 
 def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
@@ -381,7 +424,7 @@ def _notes_on_rows(n_twice: int, endless: pd.Series[str], unread: Sequence[str])
     notes = [f"{count(n_twice, 'row')} said twice, counted once"] if n_twice else []
     if unread:
         names = ", ".join(map(one_line, unread[:6]))
-        notes.append(f"column(s) not read: {names}; does one say which rows count?")
+        notes.append(f"column(s) not read: {names}")
     notes += [
         f"{count(n, str(name))} without an end left out: if failures struck them, long ones are "
         "missing more often and the cost comes out too low"

@@ -50,15 +50,6 @@ ADVICE = {  # for files that are no log of failures, by what their beginning hol
         "is an archive of Nagios: make a table of it by (echo node,start,state; sed -nE "
         r"'s/^\[([0-9]+)\] HOST ALERT: ([^;]+);(DOWN|UP);HARD;.*/\2,\1,\3/p' FILE)"
     ),
-    r"[^\n]*\|[^\n]*\n *[|+:-][-|+: =]*\n|\+[-=+]+\+\n *\|": (
-        "is a table that psql, MySQL or Markdown prints: `psql --csv` or `mysql --batch` writes "
-        "one that can be read, or "
-        r"sed -nE 's/^ *\|//; s/ *\| *$//; /^[-|+: =]*$|^\([0-9]+ rows?\)/d; s/ *\| */|/gp' FILE"
-    ),
-    r" *\w+(?: \w+)*(?: {2,}\w+(?: \w+)*)+ *\n(?: *[-= ]+\n)? *[^ \n,;|\t]+(?: [^ \n]+)* {2,}\S": (
-        "is a table whose columns have a fixed width: separate them by semicolons, for example by "
-        "sed -E 's/^ +//; /^[-= ]*$/d; s/ {2,}/;/g' FILE"
-    ),
 }
 
 

@@ -128,6 +128,7 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     message = "{value} lies before the end of another attempt of the job that began before"
     in_order = rows.iloc[read["place"]]
     no_row_where(read["start_h"] < ended_h, in_order, path, "start", message)
+    _require_one_count(read, in_order, path)
     saved = read.groupby("job")["last_saved_step"].shift()
     back = read["first_step"].isna() & (read["last_step"] < saved)
     message = "{value} lies before the last_saved_step of the attempt before: give first_step"
@@ -150,6 +151,20 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
         words = f"column(s) of {path.name} that were not read: {', '.join(map(str, others))}"
         notes.append(Note("dropped", None, words))
     return read
+
+
+def _require_one_count(read: pd.DataFrame, rows: pd.DataFrame, path: Path) -> None:
+    """Raise TraceError where each attempt may have begun at step 0, as far as its pace tells."""
+    tells = ["first_step", "last_saved_step"]
+    untold = read[tells].isna().all(axis=1).groupby(read["job"]).transform("all")
+    per_h = (read["last_step"] / (read["end_h"] - read["start_h"])).groupby(read["job"])
+    is_later = untold & read["job"].duplicated()
+    may_be_new = per_h.transform(lambda of: of.iloc[1:].max() <= TOO_FAST * of.iloc[0])
+    message = (
+        "{value}: counted from step 0 again in each attempt, or from a save? Write the column "
+        "first_step (0, where an attempt began anew)"
+    )
+    no_row_where(is_later & may_be_new, rows, path, "last_step", message)
 
 
 def _could_matter(cells: pd.Series[str], read: pd.DataFrame) -> bool:

@@ -39,6 +39,7 @@ MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job
 SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
 LEDGER_PARTS = (*PARTS, "warm-up", "regroup", "replay", "rebuild", "degraded", "start")
 INFERRED = {
+    "untold_saves": "job whose log tells no saves: their hours, unknown, count as work or degraded",
     "instants": "instants of incidents that the log does not give",
     "deaths": "failures without their instant",
     "unseen_failures": "failures that nothing but a step back or a rollback shows",
@@ -49,7 +50,6 @@ INFERRED = {
     "warm_ups": "restarts whose warm-up is not in the log (it is in the load, slow work or saves)",
     "leaps": "attempts that begin beyond every step that the log shows",
     "paces": "job whose step_seconds contradicts its steps, or changes: their own time was taken",
-    "untold_saves": "job whose log tells no saves: their hours, unknown, count as work or degraded",
     "ends": "job without an end: cut at its last event",
 }
 EVEN = 0.5  # the chance that a save without its end committed
@@ -83,8 +83,6 @@ class JobLedger:
     finished: bool
     ended: bool
     wall_h: float
-    useful_h: Estimate
-    parts: dict[str, Estimate]  # of `LEDGER_PARTS`
     n_failures: int
     n_saves: int
     n_steps: float  # the furthest that the job came
@@ -96,6 +94,18 @@ class JobLedger:
     inferred: dict[str, int]
     planned: dict[str, int]  # ends of attempts that are no failures, by their causes
     draws: dict[str, Floats]  # hours of `useful` and of each part, (n_draws,)
+    unknown: tuple[str, ...]  # parts of which the log tells nothing
+
+    @property
+    def useful_h(self) -> Estimate:
+        """Hours that made the state at the end."""
+        return Estimate.of_draws(self.draws["useful"])
+
+    @property
+    def parts(self) -> dict[str, Estimate]:
+        """Hours of each of `LEDGER_PARTS`; NaN if unknown."""
+        told = {name: Estimate.of_draws(self.draws[name]) for name in LEDGER_PARTS}
+        return told | dict.fromkeys(self.unknown, Estimate(nan))
 
     @property
     def ettr(self) -> Estimate:
@@ -133,7 +143,7 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
         name: Estimate.of_draws(np.sum([job.draws[name] for job in jobs], axis=0))
         for name in ("useful", *LEDGER_PARTS)
     }
-    unknown = {name for job in jobs for name, part in job.parts.items() if isnan(part.mean)}
+    unknown = (name for job in jobs for name in job.unknown)
     return totals | dict.fromkeys(unknown, Estimate(nan))  # of one job: of all
 
 
@@ -163,12 +173,16 @@ def _as_relaunch(stages: Iterable[tuple[str, Floats]]) -> Iterator[tuple[str, Fl
 
 
 def _steps_between_saves(course: JobTimeline, every_steps: float) -> float:
-    """By the rule that the saves follow, else their median; by where the job went back to."""
+    """By the rule that the saves follow, else their median; by where the job went back to.
+
+    Infinite where it always began again where it had begun.
+    """
     steps = (np.diff(np.unique(run.saved_steps)) for run in course.runs)
     apart = np.concatenate([np.empty(0), *steps])
     if isfinite(every_steps) or len(apart):
         return every_steps if isfinite(every_steps) else float(np.median(apart))
-    return inf if all(run.said_step <= 0 for run in course.runs[1:]) else nan
+    began = [max(run.said_step, 0.0) for run in course.runs]
+    return inf if all(step <= began[0] for step in began[1:]) else nan
 
 
 def check_told(course: JobTimeline, pace: JobPace) -> None:
@@ -225,8 +239,9 @@ class _Booking:
         self._ends: dict[LoggedAttempt, Floats] = {}
         self._kept: list[tuple[Account, Floats]] = []  # of each run, the seconds that were not lost
         self._first_s: list[tuple[float, float]] = []  # from when to when it did first-time work
+        self._again_s = 0.0  # of work that was lost and is not made again yet, on average
         self._planned = Counter[str]()
-        self._charged: list[tuple[LoggedAttempt, ImputedFailure, dict[str, Floats]]] = []
+        self._charged: list[Charged] = []
         self._inferred = dict.fromkeys(INFERRED, 0)
 
     def ledger(self) -> JobLedger:
@@ -237,6 +252,7 @@ class _Booking:
             if attempt.before is not None:
                 self._see_begin(attempt, self._ends[attempt.before])
             lost_h = self._discard(self._begins[attempt])
+            self._again_s += S_PER_H * float(lost_h.mean())
             if attempt.works:
                 self._book_run(attempt, filled.resumed_s)
             self._book(attempt, filled, lost_h)
@@ -246,7 +262,7 @@ class _Booking:
         self._inferred["paces"] += course.contradicts_pace
         self._inferred["warm_ups"] += len(course.unknown_warm_ups)
         every = _steps_between_saves(course, pace.every_steps)
-        tells_saves = not isnan(every) or course.n_saves or self._draws["save"].any()
+        tells_saves = not isnan(every) or any(run.saves for run in course.runs)
         self._inferred["untold_saves"] += not tells_saves
         return JobLedger(
             job=course.job,
@@ -254,21 +270,18 @@ class _Booking:
             finished=course.finished,
             ended=course.ended,
             wall_h=course.wall_s / S_PER_H,
-            useful_h=Estimate.of_draws(self._draws["useful"]),
-            parts={name: Estimate.of_draws(self._draws[name]) for name in LEDGER_PARTS}
-            | ({} if shows_warm_ups else {"warm-up": Estimate(nan)})
-            | ({} if tells_saves else {"save": Estimate(nan)}),
             n_failures=sum(attempt.n_failures for attempt in course.attempts),
             n_saves=course.n_saves,
             n_steps=float(self._frontier.mean()) if pace.is_known else nan,
             step_s=pace.step_s,
             save_every=every,
             save_stalls_h=stalls_s(course) / S_PER_H,
-            incidents=tuple(self._charge(*charged) for charged in self._charged),
+            incidents=tuple(self._charged),
             useful_at_h=useful_at_h,
             inferred=self._inferred,
             planned=dict(self._planned),
             draws=self._draws,
+            unknown=("warm-up",) * (not shows_warm_ups) + ("save",) * (not tells_saves),
         )
 
     # ------------------------------------------------------------------ instants
@@ -433,17 +446,18 @@ class _Booking:
 
     def _book_run(self, run: LoggedAttempt, begin_s: Floats) -> None:
         """Book the hours of a run."""
-        begin_step, frontier = self._begins[run], self._frontier
-        account = account_of(run, self._pace, begin_s, begin_step, self._ends_s(run))
+        account = account_of(run, self._pace, begin_s, self._begins[run], self._ends_s(run))
         self._inferred["unseen_saves" if self._pace.loses_saves else "delays"] += account.n_unseen
         self._inferred["half_saves"] += sum(save.is_half for save in run.saves)
-        self._ends[run], self._frontier = account.end_step, np.maximum(frontier, account.end_step)
+        self._ends[run] = account.end_step
+        self._frontier = np.maximum(self._frontier, account.end_step)
         for part, took_s in (("save", account.save_s), ("degraded", account.degraded_s)):
             self._draws[part] += took_s / S_PER_H
         self._kept.append((account, account.work_s))
-        again_s = np.where(frontier > begin_step + STEP_BACK, account.until_s(frontier), 0.0)
         until_s = float((begin_s + account.save_s + account.degraded_s + account.work_s).mean())
-        self._first_s.append((until_s - float((account.work_s - again_s).mean()), until_s))
+        first_s = max(float(account.work_s.mean()) - self._again_s, 0.0)
+        self._again_s = max(self._again_s - float(account.work_s.mean()), 0.0)
+        self._first_s.append((until_s - first_s, until_s))
 
     def _discard(self, begin_step: Floats) -> Floats:
         """Book the work beyond the step at which an attempt begins as lost; its hours."""
@@ -465,32 +479,25 @@ class _Booking:
             hours[name] = hours.get(name, 0.0) + took_s / S_PER_H
         self._inferred["instants"] += filled.n_inferred
         self._inferred["unseen_failures"] += not attempt.is_shown
-        if attempt.is_start:
+        if (run := attempt.before) is None:
             return
         self._inferred["deaths"] += isnan(attempt.failed_s)
-        self._charged.append((attempt, filled, hours))
-
-    def _charge(
-        self, attempt: LoggedAttempt, filled: ImputedFailure, hours: dict[str, Floats]
-    ) -> Charged:
-        run = attempt.before
-        assert run is not None
         end_step, failed_h = float(self._ends[run].mean()), filled.failed_s / S_PER_H
         since_h = float((failed_h - self._filled[run].resumed_s / S_PER_H).mean())
-        return Charged(
-            self._course.job,
-            float(failed_h.mean()),
-            Estimate.of_draws(np.sum(list(hours.values()), axis=0)),
-            {name: float(part_h.mean()) for name, part_h in hours.items() if part_h.any()},
-            attempt.node,
-            attempt.cause,
-            attempt.n_failures,
-            end_step,
-            end_step - float(self._begins[run].mean()),
-            inf if any(save.committed for save in run.saves) else since_h,
-            failed_h,
-            tuple((name, took_s / S_PER_H) for name, took_s in filled.stages),
-        )
+        self._charged.append(Charged(
+            job=self._course.job,
+            at_h=float(failed_h.mean()),
+            hours=Estimate.of_draws(np.sum(list(hours.values()), axis=0)),
+            parts_h={name: float(of_h.mean()) for name, of_h in hours.items() if of_h.any()},
+            node=attempt.node,
+            cause=attempt.cause,
+            n_failures=attempt.n_failures,
+            step=end_step,
+            n_made=end_step - float(self._begins[run].mean()),
+            since_h=inf if any(save.committed for save in run.saves) else since_h,
+            failed_h=failed_h,
+            stages=tuple((name, took_s / S_PER_H) for name, took_s in filled.stages),
+        ))  # fmt: skip
 
     def _close(self) -> tuple[tuple[float, float], ...]:
         """Book the work in the final state as useful; return the periods of first-time work.

@@ -24,6 +24,7 @@ from cprsim.logs.files import opened, trace_error
 from cprsim.logs.jobs import google, slurm_jobs
 from cprsim.logs.jobs.attempts import attempt_events, is_header
 from cprsim.logs.jobs.torchrun import HINTS, torch_events
+from cprsim.logs.reading import require_no_print
 
 HEAD_BYTES_OF_EVENTS = 1 << 18
 PIECE_BYTES = 1 << 24
@@ -48,15 +49,16 @@ MISSING: dict[str, Any] = {
     **dict.fromkeys(EVENT_TEXTS, ""),
 }  # fmt: skip
 INSTANT = (0, 2**62, "an instant in ns since 1970")
+INSTANTS = ("time_unix_nano", "last_seen_unix_nano")
 UNIT_OF_NS = {10**9: "s", 10**6: "ms", 10**3: "us"}  # ns in each
 DATED_NS = (1_262_304_000 * 10**9, 4_102_444_800 * 10**9)  # the years 2010 to 2100
 BOUNDS_OF_FIELDS = {  # least, most, and what would be right
-    "time_unix_nano": INSTANT,
-    "last_seen_unix_nano": INSTANT,
+    **dict.fromkeys(INSTANTS, INSTANT),
     "attempt": (-1, 10**9, "the number of an attempt, from 0 on"),
     "step": (0, 1e15, "a number of steps from 0 on"),
     "step_seconds": (1e-9, 1e9, "a time above 0 s"),
 }
+Bounds = dict[str, tuple[float, float, str]]
 NUMBER_AS_NAME = re.compile(rb'("(?:node|save_id)"\s*:\s*)(-?\d+)(?=\s*[,}])')
 
 
@@ -160,14 +162,16 @@ def _tables(
         yield from _of_rows(torch_events(path, damaged))
     elif is_header(next((line for line in lines if line[:1] != "#"), "")):
         yield from _of_rows(attempt_events(path, time_unit, notes))
-    elif any(map(fields_of, lines)):
+    elif told := [said[INSTANTS[0]] for line in lines if (said := fields_of(line))]:
+        first_at = next((at for at in told if type(at) is int), DATED_NS[0])
         with opened(path) as file:
-            yield from _of_json_lines(file, path, damaged)
+            yield from _of_json_lines(file, path, first_at, damaged)
     elif google.HINT.search(head):
         yield from _of_rows(google.resiliency_events(path, damaged))
     elif re.match(r"[^{\n]*\bjobid", head, re.IGNORECASE):
         raise trace_error(path, None, slurm_jobs.NO_EVENTS)
     else:
+        require_no_print(path)
         what = "no events of docs/events.md, no output of torchrun, and no CSV of attempts"
         message = f"is no log that can be read: {what} with the columns start, end and last_step"
         message += f", but {one_line(''.join(lines[:1]))!r}"
@@ -186,49 +190,31 @@ def _of_rows(events: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:
 # ------------------------------------------------------------------------------------- JSON lines
 
 
-def _of_json_lines(file: IO[bytes], path: Path, damaged: list[str]) -> Iterator[pa.Table]:
-    """Yield events in pieces: all lines together, or line by line if a line holds none."""
-    first, is_dated = 1, None
+def _of_json_lines(
+    file: IO[bytes], path: Path, first_at: int, damaged: list[str]
+) -> Iterator[pa.Table]:
+    """Yield events in pieces: all lines together, or line by line if a line holds none.
+
+    Instants are all of our days, or none is, as the first one of the log.
+    """
+    of_units = (DATED_NS[0] <= first_at * n_ns <= DATED_NS[1] for n_ns in (1, *UNIT_OF_NS))
+    is_dated = first_at >= DATED_NS[0] or any(of_units)
+    of_days = (DATED_NS[0], INSTANT[1]) if is_dated else (0, DATED_NS[0] - 1)
+    right = f"{INSTANT[2]} as the first of the log is, of {'our days' if is_dated else '1970'}"
+    bounds = BOUNDS_OF_FIELDS | dict.fromkeys(INSTANTS, (*of_days, right))
+    first = 1
     while piece := file.read(PIECE_BYTES) + file.readline(PIECE_BYTES):
-        table = _at_once(piece)
+        table = _at_once(piece, bounds)
         if table is None:
-            table = _at_once(NUMBER_AS_NAME.sub(rb'\1"\2"', piece))
+            table = _at_once(NUMBER_AS_NAME.sub(rb'\1"\2"', piece), bounds)
         if table is None:
-            rows = _line_by_line(piece.split(b"\n"), path, first, damaged)
+            rows = _line_by_line(piece.split(b"\n"), path, first, bounds, damaged)
             table = pa.Table.from_pylist(rows, SCHEMA)
-        for at in table["time_unix_nano"][:1].to_pylist():
-            is_dated = at >= DATED_NS[0] if is_dated is None else is_dated
-            _check_unit(at, path, first)
-        for name in ("time_unix_nano", "last_seen_unix_nano"):
-            is_other = compute.xor(compute.greater_equal(table[name], DATED_NS[0]), is_dated)
-            is_said = compute.not_equal(table[name], MISSING.get(name, -1))
-            if compute.any(compute.and_(is_other, is_said)).as_py():
-                _check_alike(piece, path, first, name, is_dated=bool(is_dated))
         yield table
         first += piece.count(b"\n")
 
 
-def _check_unit(at: int, path: Path, line: int, key: str = "time_unix_nano") -> None:
-    """Raise TraceError where an instant is of 1970, and of our days in another unit."""
-    for n_ns, unit in UNIT_OF_NS.items():
-        if DATED_NS[0] <= at * n_ns <= DATED_NS[1]:
-            message = (
-                f"{at} ns lies in 1970: it looks like {unit}; write ns, {n_ns:,} times as many"
-            )
-            raise trace_error(path, line, message, key)
-
-
-def _check_alike(piece: bytes, path: Path, first: int, key: str, *, is_dated: bool) -> None:
-    """Raise TraceError at the first line whose instant is of our days, or not, unlike others."""
-    for number, line in enumerate(piece.split(b"\n"), first):
-        at = fields_of(line).get(key)
-        if at not in (None, MISSING.get(key)) and (at >= DATED_NS[0]) != is_dated:
-            _check_unit(at, path, number, key)
-            message = f"{at} ns lies in {pd.Timestamp(at).year}, unlike the first instant of the "
-            raise trace_error(path, number, f"{message}log: write ns since 1970 in all", key)
-
-
-def _at_once(piece: bytes) -> pa.Table | None:
+def _at_once(piece: bytes, bounds: Bounds) -> pa.Table | None:
     """Columns of all lines; None where one of them is no event, or has a value out of bounds."""
     options = arrow_json.ParseOptions(explicit_schema=SCHEMA, unexpected_field_behavior="ignore")
     try:
@@ -238,7 +224,7 @@ def _at_once(piece: bytes) -> pa.Table | None:
         return None
     if table["time_unix_nano"].null_count or table["event"].null_count:
         return None
-    for name, (least, most, _) in BOUNDS_OF_FIELDS.items():
+    for name, (least, most, _) in bounds.items():
         ends = compute.min_max(table[name]).as_py()
         if ends["min"] is not None and not least <= ends["min"] <= ends["max"] <= most:
             return None
@@ -246,7 +232,7 @@ def _at_once(piece: bytes) -> pa.Table | None:
 
 
 def _line_by_line(
-    lines: Sequence[bytes], path: Path, first: int, damaged: list[str]
+    lines: Sequence[bytes], path: Path, first: int, bounds: Bounds, damaged: list[str]
 ) -> list[dict[str, Any]]:
     """The events of some lines. Raises TraceError for a value that none can have.
 
@@ -265,9 +251,12 @@ def _line_by_line(
         misfits += misfit[:1]
         if misfit or not fields:
             continue
-        for name, (least, most, right) in BOUNDS_OF_FIELDS.items():
+        for name, (least, most, right) in bounds.items():
             if name in fields and not least <= fields[name] <= most:
                 message = f"{fields[name]!r} is not {right}"
+                for n_ns, unit in UNIT_OF_NS.items() if name in INSTANTS else ():
+                    if DATED_NS[0] <= fields[name] * n_ns <= DATED_NS[1]:
+                        message = f"{fields[name]} ns lies in 1970: it looks like {unit}; write ns"
                 raise trace_error(path, number, message, name)
         events.append({k: str(value) if k in EVENT_TEXTS else value for k, value in fields.items()})
     if len(misfits) > len(events):

@@ -20,8 +20,8 @@ LINE_STAMP = re.compile(
 AGENT_EVENT = re.compile(r'\{"name": "torchelastic\.worker\.status\.([A-Z_]+)"')
 CHECKPOINT = re.compile(r"\{'checkpoint_id': .*'func_name': '(save|async_save|load)'.*\}")
 CLOSING = re.compile(r"Sending process \d+ closing signal|failed \(exitcode: (-?\d+)\)")
+ABORTED = "-6"  # by NCCL's watchdog, long after the work stopped; any other exit is seen at once
 CHECKPOINT_STEP = re.compile(r"(\d+)/?$")
-NS_PER_MS = 1e6
 MOST_CHARACTERS_OF_LINE = 1 << 20  # characters; a longer line counts as several
 HINTS = ("torchelastic.worker.status", "'func_name': '")
 NO_EVENT = (  # what comes of text that is none; the last three of `ast.literal_eval`
@@ -41,8 +41,8 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
     Lines with an event that can't be read are left out, their places in `damaged`. Raises
     TraceError where an event of torchrun stands in a line without a time stamp.
     """
-    attempt, before, died = -1, 0, False  # `before`: attempts of the launches that have ended
-    ended = False
+    attempt, before, ended = -1, 0, False  # `before`: attempts of the launches that have ended
+    died_ns = 0  # when the launcher saw that the attempt ended
     for number, line in _lines(path):
         stamped = LINE_STAMP.match(line)
         stamp, message = stamped.groups() if stamped else ("", line)
@@ -63,22 +63,21 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
         except NO_EVENT:
             damaged.append(f"{path.name}:{number}")
             continue
-        if closing and not died:
-            died = True
-            yield {"time_unix_nano": at_ns, "event": "failure.detected", "attempt": max(attempt, 0)}
-        for status, source, restarts, took_ns in agents:
+        now = {"time_unix_nano": at_ns, "attempt": max(attempt, 0)}
+        if closing and not died_ns:
+            died_ns = at_ns
+            yield {**now, "event": "failure.detected"}
+        if closing and closing[1] not in (None, ABORTED):
+            yield {**now, "event": "failure", "time_unix_nano": died_ns}
+        for status, source, restarts in agents:
             if status == "START" and (ended or before + restarts < attempt):
                 before = attempt + 1  # another launch, which counts from 0 again
             if status == "START" and before + restarts > attempt:
-                attempt, died, ended = before + restarts, False, False
-                yield {"time_unix_nano": at_ns, "event": "job.start", "attempt": attempt}
-            elif status == "RENDEZVOUS" and died:
-                now = {"event": "reschedule.start", "attempt": max(attempt, 0)}
-                yield {"time_unix_nano": at_ns - took_ns, **now}
+                attempt, died_ns, ended = before + restarts, 0, False
+                yield {**now, "event": "job.start", "attempt": attempt}
             elif status in ("SUCCEEDED", "FAILED") and source == "AGENT":
-                outcome = "finished" if status == "SUCCEEDED" else "failed"
-                ended, now = True, {"event": "job.end", "attempt": max(attempt, 0)}
-                yield {"time_unix_nano": at_ns, **now, "outcome": outcome}
+                outcome, ended = "finished" if status == "SUCCEEDED" else "failed", True
+                yield {**now, "event": "job.end", "outcome": outcome}
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -92,12 +91,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             number += line.endswith("\n")
 
 
-def _of_agent(line: str, begins: int) -> tuple[str, int, int]:
-    """An event of the launcher: its source, restarts until then, and nanoseconds that it took."""
+def _of_agent(line: str, begins: int) -> tuple[str, int]:
+    """An event of the launcher: its source, and restarts until then."""
     event, _ = json.JSONDecoder().raw_decode(line, begins)
-    about = event["metadata"]
-    took_ns = round(float(about.get("duration_ms") or 0) * NS_PER_MS)
-    return str(event["source"]), int(about.get("agent_restarts") or 0), took_ns
+    return str(event["source"]), int(event["metadata"].get("agent_restarts") or 0)
 
 
 def _of_checkpoint(text: str, function: str) -> Iterator[dict[str, Any]]:

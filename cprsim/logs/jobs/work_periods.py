@@ -33,7 +33,7 @@ class JobPace:
     every_steps: float  # between saves; infinite without a regular interval
     is_said: bool  # the log itself says what a step takes
     tells_saves: bool  # with their steps
-    loses_saves: bool  # or their starts or ends
+    loses_saves: bool  # some without start, end or step: others may have left no event
     silences_s: Floats  # between signs of work: how long a log may be without one
 
     @property
@@ -115,6 +115,12 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
         slow_s = float(np.polyfit(steps, took_s, 1)[0])  # warm-ups may lie in all of them
     saves = [save for run in course.runs for save in run.saves]
     tells_saves = any(isfinite(save.step) for save in saves)
+    has_half = any(
+        save.is_half or (save.open and save is not run.saves[-1])  # the last may have had none
+        for run in course.runs
+        for save in run.saves
+    )
+    loses_saves = has_half or (len(saves) > 0 and not tells_saves)
     off, least_off = seen_s / course.step_s, nearly_all_s / course.step_s
     too_slow = slow_s / course.step_s > TOO_SLOW or (
         tells_saves and least_off > TOO_FAST
@@ -124,16 +130,11 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
     step_s = course.step_s if is_said else seen_s
     off_s = took_s - step_s * steps
     spread_s = MAD * float(np.median(np.abs(off_s - np.median(off_s)))) if len(off_s) else 0.0
-    lacks_an_end = any(
-        save.is_half or (save.open and save is not run.saves[-1])  # the last may have had none
-        for run in course.runs
-        for save in run.saves
-    )
     known_s = stalls_s(course)
     delays_s = idle_s - step_s * idle_steps
     delays_s = delays_s[delays_s > max(CLEAR * spread_s, LOG_ROUNDING)]
     usual_s = known_s if len(known_s) else delays_s
-    tells_all = tells_saves and not lacks_an_end and isfinite(step_s)
+    tells_all = tells_saves and not loses_saves and isfinite(step_s)
     return JobPace(
         step_s,
         spread_s,
@@ -141,7 +142,7 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
         _every(saves),
         is_said,
         tells_saves,
-        lacks_an_end or (len(delays_s) > 0 and not tells_saves),
+        loses_saves,
         idle_steps * step_s if tells_all else idle_s,
     )
 
@@ -233,8 +234,7 @@ def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats
     is_told = np.ptp(tail_s) == 0.0  # else the run may have ended anywhere in a save
     if under_way and isfinite(under_way[-1].stalled_until_s):
         return np.zeros(len(tail_s))
-    may_save = under_way or pace.loses_saves or not pace.tells_saves  # although no event tells
-    if may_save and isfinite(run.end_step) and pace.is_known:
+    if (under_way or pace.loses_saves) and isfinite(run.end_step) and pace.is_known:
         return np.clip(tail_s - (run.end_step - last_step) * pace.step_s, 0.0, tail_s)
     if not under_way:
         return unseen_save_s(pace, tail_s, is_death_told=is_told)
@@ -247,10 +247,10 @@ def _held_by_save_s(run: LoggedAttempt, tail_s: Floats, pace: JobPace) -> Floats
 def unseen_save_s(pace: JobPace, most_s: Floats, *, is_death_told: bool = True) -> Floats:
     """How long a save took of which no event tells, if there was one, at most: (n_draws,).
 
-    None where the log tells of all saves. One that did not tell a death may have lost what came
-    just before.
+    None where the log tells of all saves, or of none. One that did not tell a death may have lost
+    what came just before.
     """
-    if pace.tells_saves and not pace.loses_saves and is_death_told:
+    if not pace.loses_saves and (is_death_told or not pace.tells_saves):
         return 0.0 * most_s
     longest_s = pace.save_s if isfinite(pace.save_s) else 0.0 if is_death_told else inf
     share = np.linspace(1.0 - 1.0 / P_UNSEEN, 1.0, len(most_s))

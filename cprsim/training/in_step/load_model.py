@@ -16,23 +16,17 @@ from cprsim.job.sync_setting import SyncSetting
 
 
 @dataclass(frozen=True, slots=True)
-class LoadModel:
-    """Throughput of one setting by the load model."""
+class SpeedPoint:
+    """Throughput of one setting, simulated or by the load model."""
 
+    setting: SyncSetting
     samples_per_h: float  # EPS, per hour
-    linear_samples_per_h: float  # what the workers would do if nothing held them up
-    gap: float  # iterations of a trainer between two of its synchronisations; infinite: none
-    saturates_at: float  # trainers beyond which EPS is flat, n*; infinite where it never is
+    gap: float  # mean iterations of a trainer between two synchronisations; infinite: none
 
 
-def load_model(setting: SyncSetting) -> LoadModel:
-    """Examples per hour, sync gap and saturation of a setting, in closed form."""
-    return LoadModel(
-        samples_per_h=_samples_per_h(setting),
-        linear_samples_per_h=linear_samples_per_h(setting),
-        gap=_gap(setting),
-        saturates_at=saturates_at(setting),
-    )
+def load_model(setting: SyncSetting) -> SpeedPoint:
+    """Examples per hour and sync gap of a setting, in closed form."""
+    return SpeedPoint(setting, _samples_per_h(setting), _gap(setting))
 
 
 def linear_samples_per_h(setting: SyncSetting) -> float:
@@ -67,11 +61,8 @@ def saturates_at(setting: SyncSetting) -> float:
     if setting.algorithm is not Algorithm.FR_EASGD:
         return inf
     thread_h = iterations_between(setting) * setting.iteration.mean_h
-    return (
-        setting.server_bandwidth_bytes_per_h
-        * thread_h
-        / (setting.exchange_bytes * setting.n_threads)
-    )
+    per_h = setting.server_bandwidth_bytes_per_h
+    return per_h * thread_h / (setting.exchange_bytes * setting.n_threads)
 
 
 def iterations_between(setting: SyncSetting) -> int:

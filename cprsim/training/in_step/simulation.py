@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -12,9 +12,8 @@ import simpy
 from cprsim.job.records import Floats
 from cprsim.job.sync_setting import SyncLog, SyncSetting
 from cprsim.training.in_step.load_model import (
-    LoadModel,
+    SpeedPoint,
     iterations_between,
-    load_model,
     never_synchronises,
     sync_h,
 )
@@ -23,16 +22,6 @@ from cprsim.training.in_step.trainers import Outage, Trainers
 WARM_UP_ROUNDS, ROUNDS = 3, 10  # of iterations and a synchronisation
 FEWEST_ITERATIONS = 30  # of a thread, in what is measured
 EVENTS_OF_A_THREAD = 60  # in what is measured, where nothing comes between its iterations
-
-
-@dataclass(frozen=True, slots=True)
-class SpeedPoint:
-    """Throughput at one number of trainers, by simulation and by the load model."""
-
-    setting: SyncSetting
-    samples_per_h: float
-    gap: float  # mean iterations of a trainer between two of its synchronisations; infinite: none
-    model: LoadModel
 
 
 def speed_at(setting: SyncSetting, n_trainers: int, seed: int = 1) -> SpeedPoint:
@@ -49,8 +38,7 @@ def speed_at(setting: SyncSetting, n_trainers: int, seed: int = 1) -> SpeedPoint
     env.run(until=warm_h + measured_h)
     n_done = _iterations(trainers, setting) - before
     per_h = setting.batch * n_done / measured_h
-    gap = _gap(trainers, warm_h)
-    return SpeedPoint(setting, float(per_h.sum()), gap, load_model(setting))
+    return SpeedPoint(setting, float(per_h.sum()), _gap(trainers, warm_h))
 
 
 def run_log(

@@ -36,14 +36,6 @@ def mix(x: Any) -> Any:
 
 
 @compiled
-def add_bias(y: Array, bias: Array) -> None:
-    """Add bias (out,) to y (n, out)."""
-    for i in range(y.shape[0]):
-        for j in range(y.shape[1]):
-            y[i, j] += bias[j]
-
-
-@compiled
 def add_bias_relu(y: Array, bias: Array) -> None:
     """Make y (n, out) max(y + bias, 0), in one pass."""
     zero = y.dtype.type(0)
@@ -123,14 +115,6 @@ def unpack_pairs(d_top_input: Array, d: int, d_pairs: Array) -> None:
                 d_pairs[i, row, column] = gradient
                 d_pairs[i, column, row] = gradient
             at += row
-
-
-@compiled
-def bottom_gradient(d_fields: Array, d_top_input: Array, d_bottom: Array) -> None:
-    """d_bottom (n, d): the gradient through the pairs plus that through the direct copy."""
-    for i in range(d_bottom.shape[0]):
-        for k in range(d_bottom.shape[1]):
-            d_bottom[i, k] = d_fields[i, 0, k] + d_top_input[i, k]
 
 
 # --------------------------------------------------------------------------- loss

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from cprsim.errors import ParameterError
 from cprsim.training.kernel.loops import Array
@@ -70,9 +70,7 @@ def auc(label: Array, score: Array) -> float:
     n_others = len(clicked) - n_clicks
     if n_clicks == 0 or n_others == 0:
         raise ParameterError("an AUC needs clicks and non-clicks")
-    _, inverse, counts = np.unique(score, return_inverse=True, return_counts=True)
-    rank = np.cumsum(counts) - (counts - 1) / 2  # from 1, ties share their mean
-    clicked_ranks = float(rank[inverse[clicked]].sum())
+    clicked_ranks = float(stats.rankdata(score)[clicked].sum())
     return (clicked_ranks - n_clicks * (n_clicks + 1) / 2) / (n_clicks * n_others)
 
 

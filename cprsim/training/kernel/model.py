@@ -21,10 +21,8 @@ from cprsim.failures.sources import stream
 from cprsim.job.model_shape import ModelShape
 from cprsim.training.kernel.loops import (
     Array,
-    add_bias,
     add_bias_relu,
     bias_gradient,
-    bottom_gradient,
     gather,
     logistic_loss,
     pack_pairs,
@@ -74,7 +72,10 @@ class DenseStack:
         """Take x (n, in) to (n, out), which is the last of `outputs`."""
         for (weight, bias), relu, y in zip(self.layers, self.has_relu, outputs, strict=True):
             np.matmul(x, weight, out=y)  # (n, in) @ (in, out) -> (n, out)
-            (add_bias_relu if relu else add_bias)(y, bias)
+            if relu:
+                add_bias_relu(y, bias)
+            else:
+                y += bias
             x = y
         return x
 
@@ -158,7 +159,8 @@ class Dlrm:
         )
         unpack_pairs(work.d_top_input, self.shape.dimension, work.d_pairs)
         np.matmul(work.d_pairs, work.fields, out=work.d_fields)  # (n, f, f) @ (n, f, d)
-        bottom_gradient(work.d_fields, work.d_top_input, work.d_bottom[-1])
+        direct = work.d_top_input[:, : self.shape.dimension]
+        np.add(work.d_fields[:, 0], direct, out=work.d_bottom[-1])
         self.bottom.backward(integers, work.bottom, work.d_bottom, work.bottom_gradients, None)
         return loss
 

@@ -135,8 +135,3 @@ SCHEDULES: dict[str, Callable[[float, float], float]] = {  # of the rate, and th
     "constant": lambda rate, progress_fraction: rate,  # as in the paper
     "linear": lambda rate, progress_fraction: rate * (1.0 - progress_fraction),  # down to 0
 }
-
-
-def optimizer_for(name: str, model: Dlrm) -> Optimizer:
-    """The optimiser of this name for this model."""
-    return OPTIMIZERS[name](model)

@@ -17,7 +17,6 @@ from functools import cache
 
 import numpy as np
 
-from cprsim.compiling import compiled
 from cprsim.errors import ParameterError
 from cprsim.job.model_shape import ModelShape
 from cprsim.job.records import Method
@@ -27,8 +26,8 @@ from cprsim.training.kernel.clicks.records import Clicks
 from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.metrics import Quality, quality
 from cprsim.training.kernel.model import Dlrm, Workspace
-from cprsim.training.kernel.optimizers import SCHEDULES, Optimizer, optimizer_for
-from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan, predict
+from cprsim.training.kernel.optimizers import OPTIMIZERS, SCHEDULES, Optimizer
+from cprsim.training.kernel.training import Gradients, ProxyTrainer, TrainingPlan, learned, predict
 
 # --------------------------------------------------------------------------- one synchronisation
 
@@ -39,47 +38,34 @@ from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan, predict
 # Zheng et al. 2020 (shadow forms, arXiv 2003.03477).
 
 
-@compiled
 def easgd(w: Array, sent: Array, g: Array, elastic: float) -> None:
     """``u = a (sent - g); w -= u; g += u``: elastic averaging, which keeps the sum w + g."""
-    a = w.dtype.type(elastic)
-    for i in range(w.shape[0]):
-        u = a * (sent[i] - g[i])
-        w[i] -= u
-        g[i] += u
+    u = w.dtype.type(elastic) * (sent - g)
+    w -= u
+    g += u
 
 
-@compiled
 def average(replicas: Array, mean: Array) -> None:
     """The mean of replicas, summed in their order; of one replica exactly that replica."""
-    n = mean.dtype.type(replicas.shape[0])
     mean[:] = replicas[0]
-    for row in range(1, replicas.shape[0]):
-        for i in range(mean.shape[0]):
-            mean[i] += replicas[row, i]
-    for i in range(mean.shape[0]):
-        mean[i] /= n
+    for replica in replicas[1:]:
+        mean += replica
+    mean /= mean.dtype.type(len(replicas))
 
 
-@compiled
 def pull(replicas: Array, target: Array, elastic: float) -> None:
     """``w += a (target - w)`` for all replicas; with a = 1 they become the target exactly."""
-    a = target.dtype.type(elastic)
-    for row in range(replicas.shape[0]):
-        if elastic == 1.0:
-            replicas[row] = target
-            continue
-        for i in range(target.shape[0]):
-            replicas[row, i] += a * (target[i] - replicas[row, i])
+    if elastic == 1.0:
+        replicas[:] = target
+    else:
+        replicas += target.dtype.type(elastic) * (target - replicas)
 
 
-@compiled
 def bmuf(g: Array, v: Array, mean: Array, momentum: float, block_rate: float) -> None:
     """``v <- momentum v + block_rate (mean - g); g += v``: the mean moves g with momentum."""
     mu, eta = g.dtype.type(momentum), g.dtype.type(block_rate)
-    for i in range(g.shape[0]):
-        v[i] = mu * v[i] + eta * (mean[i] - g[i])
-        g[i] += v[i]
+    v[:] = mu * v + eta * (mean - g)
+    g += v
 
 
 # --------------------------------------------------------------------------- replicas
@@ -108,7 +94,7 @@ class Replicas:
         replicas = [self._replica(dense) for dense in self._dense]
         self._replicas = [replicas[trainer % n_own] for trainer in range(setting.n_trainers)]
         # by trainer and thread: the rows of the batch that it has taken, what it learned, the rate
-        self._in_work: dict[tuple[int, int], tuple[Array, Workspace, float]] = {}
+        self._in_work: dict[tuple[int, int], tuple[Array, Gradients, float]] = {}
         self._sent: dict[tuple[int, int], Array] = {}
         self._velocity = np.zeros_like(self.model.dense)  # of BMUF
         self._gradients: list[Array] = []  # of an iteration of synchronous SGD
@@ -131,7 +117,7 @@ class Replicas:
     def _replica(self, dense: Array) -> tuple[Dlrm, Optimizer]:
         """A dense replica over the shared table and the shared state of its rows."""
         model = Dlrm(self.shape, table=self.model.table, dense=dense)
-        optimizer = optimizer_for(self.plan.optimizer, model)
+        optimizer = OPTIMIZERS[self.plan.optimizer](model)
         optimizer.row_state = self.optimizer.row_state
         return model, optimizer
 
@@ -179,23 +165,22 @@ class Replicas:
         rows = self.clicks.rows[batch]
         work = self._workspace(trainer, thread, len(rows))
         rate = self._schedule(self.plan.rate, self.position / len(self.clicks))
-        model.forward(self.clicks.integers[batch], rows, work)
-        loss = model.backward(self.clicks.integers[batch], self.clicks.label[batch], work)
-        self.summed_loss += loss * len(rows)
+        loss, gradients = learned(model, self.clicks, batch, rows, lambda _: work)
+        self.summed_loss += loss
         self.position += len(rows)
-        self.batch_losses.append((self.position, loss * len(rows)))
-        self._in_work[trainer, thread] = rows, work, rate
+        self.batch_losses.append((self.position, loss))
+        self._in_work[trainer, thread] = rows, gradients, rate
 
     def _finish(self, trainer: int, thread: int) -> None:
         _, optimizer = self._replicas[trainer]
-        rows, work, rate = self._in_work.pop((trainer, thread))
+        rows, (d_dense, d_fields), rate = self._in_work.pop((trainer, thread))
         row_rate = optimizer.row_rate(rate)
-        optimizer.update_rows(rows, work.d_fields, self.central.changed, row_rate)
+        optimizer.update_rows(rows, d_fields, self.central.changed, row_rate)
         if self._method is Method.SGD:
-            self._gradients.append(work.d_dense.copy())
+            self._gradients.append(d_dense.copy())
             self._rate = rate
         else:
-            optimizer.update_dense(work.d_dense, rate)
+            optimizer.update_dense(d_dense, rate)
         self._unsynced[trainer] += 1
         if self.central.observe is not None:
             self.central.observe(rows)

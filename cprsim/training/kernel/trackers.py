@@ -62,7 +62,7 @@ class Tracker:
     """Chooses the rows of one sub-save after the other; this one notes nothing on the way."""
 
     def __init__(self, tracked: Tracked) -> None:
-        self.tracked = tracked
+        self.tracked, self.segments, self.budgets = tracked, tracked.segments, tracked.budgets
 
     def observe(self, rows: Array) -> None:
         """Note the accesses of one batch: fused rows (n, n_tables).
@@ -73,6 +73,12 @@ class Tracker:
 
     def choose(self) -> Ints:
         """Fused ids of the rows that the sub-save which starts now writes; within the budgets."""
+        return np.concatenate(
+            [segment.ids(self._urgent(i, segment)) for i, segment in enumerate(self.segments)]
+        )
+
+    def _urgent(self, number: int, segment: Segment) -> Ints:
+        """Positions of these rows in one segment."""
         raise NotImplementedError
 
     def committed(self) -> None:
@@ -122,31 +128,29 @@ class MostFrequentlyUsed(Tracker):
         ends = np.cumsum(stop - first)
         self.counts = np.zeros(int(ends[-1]), np.uint32)  # of the large tables, one after the other
         self._shift = np.append(0, ends[:-1]) - first  # (n large tables,) from row to counter
-        self._chosen: list[tuple[Array, Ints, Array]] = []  # counts of a segment; where, how many
+        # by number of a segment: its counts; where, and how many
+        self._chosen: dict[int, tuple[Array, Ints, Array]] = {}
 
     def observe(self, rows: Array) -> None:
         flat = rows.reshape(-1, rows.shape[-1])
         count_accesses(self.counts, flat, self._tables, self._shift)
 
-    def choose(self) -> Ints:
-        self._chosen, ids = [], []
-        for segment, k in zip(self.tracked.segments, self.tracked.budgets, strict=True):
-            counts = self._of(segment)
-            positions = most_urgent(self._scores(segment, counts), k)
-            self._chosen.append((counts, positions, counts[positions]))
-            ids.append(segment.ids(positions))
-        return np.concatenate(ids)
+    def _urgent(self, number: int, segment: Segment) -> Ints:
+        counts = self._of(segment)
+        positions = most_urgent(self._scores(segment, counts), self.budgets[number])
+        self._chosen[number] = counts, positions, counts[positions]
+        return positions
 
     def _scores(self, segment: Segment, counts: Array) -> Array:
         """(n,) urgency of each row of a segment; 0 of those that were not used."""
         return counts
 
     def committed(self) -> None:
-        for counts, positions, saved in self._chosen:
+        for counts, positions, saved in self._chosen.values():
             counts[positions] -= saved
 
     def forget(self, server: int) -> None:
-        for segment in self.tracked.segments:
+        for segment in self.segments:
             if segment.server == server:
                 self._of(segment)[:] = 0
 
@@ -211,22 +215,15 @@ class LargestMomentum(MostFrequentlyUsed):
 class LargestChange(Tracker):
     """Chooses the rows of each segment with the largest L2 distance from their saved copy."""
 
-    def choose(self) -> Ints:
-        segments = zip(self.tracked.segments, self.tracked.budgets, strict=True)
-        return np.concatenate(
-            [segment.ids(most_urgent(self._changes(segment), k)) for segment, k in segments]
-        )
-
-    def _changes(self, segment: Segment) -> Array:
-        """(n,) squared distance of each row of a segment from its copy."""
-        rows = segment.rows
-        return squared_changes(self.tracked.table[rows], self.tracked.saved_table[rows])
+    def _urgent(self, number: int, segment: Segment) -> Ints:
+        table, saved = self.tracked.table[segment.rows], self.tracked.saved_table[segment.rows]
+        return most_urgent(squared_changes(table, saved), self.budgets[number])
 
     @property
     def memory_bytes(self) -> int:
         return sum(
             segment.n_rows * self.tracked.saved_table[first : first + 1].nbytes
-            for segment in self.tracked.segments
+            for segment in self.segments
             for first in [segment.rows.start]
         )
 
@@ -258,13 +255,10 @@ class RoundRobin(Tracker):
         self._n_parts = round(1 / tracked.fraction)
         self._part = np.zeros(1, np.int64)
 
-    def choose(self) -> Ints:
+    def _urgent(self, number: int, segment: Segment) -> Ints:
         part = int(self._part[0])
-        chosen = []
-        for segment in self.tracked.segments:
-            first, stop = (segment.n_rows * p // self._n_parts for p in (part, part + 1))
-            chosen.append(segment.ids(np.arange(first, stop)))
-        return np.concatenate(chosen)
+        first, stop = (segment.n_rows * p // self._n_parts for p in (part, part + 1))
+        return np.arange(first, stop)
 
     def go_to(self, n_committed: int) -> None:
         """Set the state after a number of committed sub-saves."""
@@ -299,10 +293,10 @@ class SubSampledUsed(Tracker):
 
     def __init__(self, tracked: Tracked) -> None:
         super().__init__(tracked)
-        budgets = np.array(tracked.budgets)
+        budgets = np.array(self.budgets)
         self._tables = tracked.tables
         self._segment_of = segment_of(tracked)
-        self._first_row = np.array([segment.rows.start for segment in tracked.segments])
+        self._first_row = np.array([segment.rows.start for segment in self.segments])
         self._ways = np.minimum(budgets, BUCKET)  # (n_segments,) usable places of a bucket
         n_buckets = np.maximum(budgets // BUCKET, 1)
         self._first_bucket = np.concatenate([[0], np.cumsum(n_buckets)])
@@ -335,19 +329,17 @@ class SubSampledUsed(Tracker):
     def choose(self) -> Ints:
         self._chosen = self.listed.copy()
         self.listed[:] = EMPTY
-        return np.concatenate(
-            [
-                segment.ids(np.sort(places[places != EMPTY]).astype(np.int64))
-                for number, segment in enumerate(self.tracked.segments)
-                for places in [self._chosen[self._buckets(number)]]
-            ]
-        )
+        return super().choose()
+
+    def _urgent(self, number: int, segment: Segment) -> Ints:
+        places = self._chosen[self._buckets(number)]
+        return np.sort(places[places != EMPTY]).astype(np.int64)
 
     def abandoned(self) -> None:
         put_back(self.listed, self._random, self._chosen, self._first_bucket, self._ways)
 
     def forget(self, server: int) -> None:
-        for number, segment in enumerate(self.tracked.segments):
+        for number, segment in enumerate(self.segments):
             if segment.server == server:
                 self.listed[self._buckets(number)] = EMPTY
                 self._random[number] = self._seeds[number]

@@ -19,7 +19,7 @@ from cprsim.training.kernel.clicks.records import Clicks
 from cprsim.training.kernel.loops import Array
 from cprsim.training.kernel.metrics import Quality, quality
 from cprsim.training.kernel.model import Dlrm, Workspace
-from cprsim.training.kernel.optimizers import SCHEDULES, optimizer_for
+from cprsim.training.kernel.optimizers import OPTIMIZERS, SCHEDULES
 from cprsim.training.kernel.weights import FusedWeights
 
 EVALUATION_BATCH = 1024
@@ -91,7 +91,7 @@ class ProxyTrainer:
         self._n_parts = n_parts
         self.model = Dlrm(shape)
         self.model.initialise(plan.seed)
-        self.optimizer = optimizer_for(plan.optimizer, self.model)
+        self.optimizer = OPTIMIZERS[plan.optimizer](self.model)
         self.changed = np.zeros(shape.tables.n_rows, np.uint8)
         self._position = np.zeros(1, np.int64)
         self._schedule = SCHEDULES[plan.schedule]

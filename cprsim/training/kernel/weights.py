@@ -28,11 +28,8 @@ SHARE_OF_FREE_MEMORY = 0.25  # of the free memory, that one array of a copy may 
 Parcel = tuple[Array, ...]
 
 
-class Sliced(Protocol):
-    """Vectors of rows, by slices of fused ids that lie within one table."""
-
-    def __getitem__(self, some: slice, /) -> Array:
-        """(n, d), copied or live."""
+# vectors of rows (n, d), copied or live, by slices of fused ids that lie within one table
+Sliced = Any
 
 
 class Weights(Protocol):

@@ -11,7 +11,7 @@ import numpy as np
 from cprsim.accuracy.curve import jackknife_error
 from cprsim.job.losses import MORE_BYTES, WHOLE
 from cprsim.job.records import Floats, Ints
-from cprsim.training.measuring.fit import FittedCurve, SeedMean, predicted, weighted
+from cprsim.training.measuring.fit import FittedCurve, SeedMean, predicted
 from cprsim.training.measuring.observed import Observed
 
 CONTROL = "round-robin"
@@ -31,16 +31,6 @@ def verdict_of(ratio: SeedMean) -> str:
 
 def checks_of(observed: Observed, fitted: FittedCurve) -> dict[str, Any]:
     """Checks of one metric's fit for the file of a curve, of JSON's types."""
-    loss, trials = observed.loss[fitted.metric], observed.trials
-    single = trials[(trials["strategy"] == WHOLE) & (trials["n_failures"] == 1)]
-
-    def correlation(lost: Floats) -> dict[str, Any]:
-        """Pearson's, seed by seed: a seed's lucky twin moves all its losses alike."""
-        by_seed = single.groupby("seed").groups.values()
-        return asdict(
-            SeedMean.over(np.array([np.corrcoef(lost[i], loss[i])[0, 1] for i in by_seed]))
-        )
-
     return {
         "slopes": {
             key: {
@@ -50,12 +40,9 @@ def checks_of(observed: Observed, fitted: FittedCurve) -> dict[str, Any]:
             }
             for key, of_seeds in fitted.slopes.items()
         },
-        "intercept": asdict(SeedMean.over(fitted.intercept)),
         "noise_of_one_trial": {
             f"failure at {at:.0%}": float(np.exp(fitted.noise(at))) for at in NOISE_AT
         },
-        "correlation_with_pls": correlation(trials["pls"].to_numpy()),
-        "correlation_with_weighted_pls": correlation(weighted(observed, fitted.parts)),
         "paired_differences": _differences(fitted),
         "held_out": _held_out(observed, fitted),
     }

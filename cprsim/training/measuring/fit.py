@@ -89,12 +89,6 @@ class FittedCurve:
         """The mean over seeds of one strategy."""
         return SeedMean.over(self.slopes[strategy])
 
-    @property
-    def intercept(self) -> Floats:
-        """(n_seeds,) likewise."""
-        replicates = np.array([parts[WHOLE].intercept for parts in self.without])
-        return by_seed(np.array(self.parts[WHOLE].intercept), replicates)
-
 
 def noise_of(residual: Floats, at: Floats) -> Polynomial:
     """Logarithm of the random deviation of a run from its expected loss, over the run.

@@ -6,7 +6,7 @@ of the second table is fused row i + rows of the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,14 +57,17 @@ def _reported(reported: Mapping[str, float]) -> Quality:
 
 
 class ModelWeights:
-    """Rows and dense state of a trainer, or of a copy of it.
+    """Rows and dense state of a trainer; without one, of a copy of it.
 
     Its slices are one part of rows within one table: 0 the weights, then the optimiser state.
     """
 
-    def __init__(self, trainer: Any, layout: TableLayout, part: int = 0) -> None:
-        self.layout, self._trainer, self._part = layout, trainer, part
-        self.tables: list[OwnTable] = list(trainer.tables.values())
+    def __init__(
+        self, tables: Iterable[OwnTable], layout: TableLayout, trainer: Any = None,
+        dense: bytes = b"", part: int = 0,
+    ) -> None:  # fmt: skip
+        self.tables, self.layout, self._part = [*tables], layout, part
+        self._trainer, self._dense = trainer, dense
         first = np.zeros(1, np.int64)
         self.row_bytes = [sum(part.nbytes for part in t.get_rows(first)) for t in self.tables]
 
@@ -78,7 +81,7 @@ class ModelWeights:
         """The first part of each row's optimiser state."""
         none = np.zeros(0, np.int64)
         has_any = all(len(table.get_rows(none)) > 1 for table in self.tables)
-        return ModelWeights(self._trainer, self.layout, 1) if has_any else None
+        return ModelWeights(self.tables, self.layout, part=1) if has_any else None
 
     def __getitem__(self, some: slice) -> Array:
         start, stop, step = some.indices(self.layout.n_rows)
@@ -114,18 +117,21 @@ class ModelWeights:
         return int(counts @ np.array(self.row_bytes))
 
     def read_dense(self) -> bytes:
-        return bytes(self._trainer.get_dense())
+        return self._dense if self._trainer is None else bytes(self._trainer.get_dense())
 
     def write_dense(self, parcel: bytes) -> None:
-        self._trainer.set_dense(parcel)
+        if self._trainer is None:
+            self._dense = parcel
+        else:
+            self._trainer.set_dense(parcel)
 
     @property
     def dense_bytes(self) -> int:
-        return len(self._trainer.get_dense())
+        return len(self.read_dense())
 
     def copy(self) -> ModelWeights:
-        tables = {str(i): CopiedTable.of(table) for i, table in enumerate(self.tables)}
-        return ModelWeights(CopiedModel(tables, self.read_dense()), self.layout)
+        tables = map(CopiedTable.of, self.tables)
+        return ModelWeights(tables, self.layout, dense=self.read_dense())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,27 +163,13 @@ class CopiedTable:
             stored[rows] = values
 
 
-@dataclass(slots=True, eq=False)
-class CopiedModel:
-    """A copy on the host of the state that a save holds of a trainer."""
-
-    tables: Mapping[str, OwnTable]
-    dense: bytes
-
-    def get_dense(self) -> bytes:
-        return self.dense
-
-    def set_dense(self, blob: bytes) -> None:
-        self.dense = blob
-
-
 class OwnModel:
     """A trainer of the user's own as a `TrainableModel`, at the start of its run."""
 
     def __init__(self, trainer: Any, seed: int) -> None:
         self.trainer, self.seed = trainer, seed
         self.layout = TableLayout(tuple(table.n_rows for table in trainer.tables.values()))
-        self.weights = ModelWeights(trainer, self.layout)
+        self.weights = ModelWeights(trainer.tables.values(), self.layout, trainer)
         self.changed: Array = np.zeros(self.layout.n_rows, np.uint8)
         self.observe: Callable[[Array], None] | None = None
         self.n_samples, self.position = int(trainer.n_samples), 0

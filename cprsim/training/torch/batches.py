@@ -108,21 +108,12 @@ class DataLoaderBatches:
         return self.loader.collate_fn(samples)
 
 
-class Epochs:
-    """A sequence of batches, several times over."""
-
-    def __init__(self, batches: Sequence[Any], epochs: int) -> None:
-        self.batches, self.epochs = batches, epochs
-        sizes = getattr(batches, "sizes", None)
-        if sizes is None:
-            sizes = np.array([samples_of(batches[number]) for number in range(len(batches))])
-        self.sizes = np.tile(np.asarray(sizes, np.int64), epochs)
-
-    def __len__(self) -> int:
-        return len(self.batches) * self.epochs
-
-    def __getitem__(self, number: int) -> Any:
-        return self.batches[number % len(self.batches)]
+def sizes_of(batches: Any) -> Ints:
+    """Samples of each batch."""
+    sizes = getattr(batches, "sizes", None)
+    if sizes is None:  # by number: slices beyond the last are empty, and iterating would not end
+        sizes = [samples_of(batches[number]) for number in range(len(batches))]
+    return np.asarray(sizes, np.int64)
 
 
 def digest_of(batches: Any) -> str:

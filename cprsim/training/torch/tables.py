@@ -29,19 +29,16 @@ class EmbeddingTable:
     def __init__(self, name: str, module: Any, optimizers: Sequence[Any]) -> None:
         self.name, self.weight = name, module.weight
         self.n_rows = int(module.weight.shape[0])
-        self.owner = owner_of(module.weight, optimizers)
+        # the optimiser that moves it, and the options by which it does; None if none does
+        self.owner, self.options = owner_of(module.weight, optimizers)
 
     @property
     def parts(self) -> list[Any]:
         """Live tensors (n_rows, ...): the weights, then each state that has a value per row."""
-        return [self.weight.data, *self._states(by_row=True)]
+        return [self.weight.data, *self.states(by_row=True)]
 
-    @property
-    def shared_states(self) -> list[Any]:
-        """States that are the same for all rows, such as a number of steps."""
-        return self._states(by_row=False)
-
-    def _states(self, by_row: bool) -> list[Any]:
+    def states(self, by_row: bool) -> list[Any]:
+        """Of the optimiser, with a value per row or, such as a number of steps, without."""
         states = {} if self.owner is None else self.owner.state.get(self.weight, {})
         tensors = (states[key] for key in sorted(states) if isinstance(states[key], torch.Tensor))
         return [t for t in tensors if (t.shape[:1] == self.weight.shape[:1]) == by_row]
@@ -66,18 +63,16 @@ class EmbeddingTable:
         kind = type(self.owner).__name__
         if kind not in LEAVES_ROWS_STILL:
             return False
-        group = next(
-            g for g in self.owner.param_groups if any(p is self.weight for p in g["params"])
-        )
-        return not any(group.get(key) for key in LEAVES_ROWS_STILL[kind])
+        return not any(self.options.get(key) for key in LEAVES_ROWS_STILL[kind])
 
 
-def owner_of(parameter: Any, optimizers: Sequence[Any]) -> Any:
-    """The optimiser of a parameter; None where it is not trained."""
+def owner_of(parameter: Any, optimizers: Sequence[Any]) -> tuple[Any, Any]:
+    """The optimiser of a parameter, and its group of parameters; None where it is not trained."""
     for optimizer in optimizers:
-        if any(p is parameter for group in optimizer.param_groups for p in group["params"]):
-            return optimizer
-    return None
+        for group in optimizer.param_groups:
+            if any(p is parameter for p in group["params"]):
+                return optimizer, group
+    return None, None
 
 
 def embeddings_of(module: Any) -> Iterator[tuple[str, Any]]:
@@ -231,7 +226,7 @@ class TrainedModule:
                 if id(p) not in rows:
                     states = optimizer.state.get(p, {}).values()
                     tensors += [state for state in states if isinstance(state, torch.Tensor)]
-        return tensors + [state for table in self.tables.values() for state in table.shared_states]
+        return tensors + [s for table in self.tables.values() for s in table.states(by_row=False)]
 
     def get_dense(self) -> bytes:
         """The bytes of all dense tensors, one after the other."""

@@ -14,7 +14,7 @@ import torch
 
 from cprsim.errors import ParameterError
 from cprsim.training.measuring.protocol import Note, Predictions
-from cprsim.training.torch.batches import DataLoaderBatches, Epochs, digest_of
+from cprsim.training.torch.batches import DataLoaderBatches, digest_of, sizes_of
 from cprsim.training.torch.tables import TrainedModule
 
 
@@ -65,10 +65,16 @@ class Trainer(TrainedModule):
             _repeat()
         self._loss, self._evaluate = loss, evaluate
         self.schedulers = list(schedulers)
-        self.batches = _batches(batches, seed, epochs)
-        self._ends = np.concatenate([[0], np.cumsum(self.batches.sizes)])
+        if isinstance(batches, torch.utils.data.DataLoader):
+            batches, epochs = DataLoaderBatches(batches, seed, epochs), 1
+        elif not hasattr(batches, "__getitem__") or not hasattr(batches, "__len__"):
+            raise ParameterError(
+                f"a {type(batches).__name__} can't be taken up in its middle: give a sequence of "
+                "batches, such as `cprsim.torch.TensorBatches`"
+            )
+        self.batches, self.sizes = batches, np.tile(sizes_of(batches), epochs)
+        self._ends = np.concatenate([[0], np.cumsum(self.sizes)])
         super().__init__(module, optimizers)
-        self._data = getattr(self.batches, "batches", self.batches)
 
     @property
     def n_samples(self) -> int:
@@ -90,9 +96,9 @@ class Trainer(TrainedModule):
         self.module.train()
         for number in range(start, stop):
             self.accesses.listens = True
-            loss = self._step(self.batches[number])
+            loss = self._step(self.batches[number % len(self.batches)])
             self.accesses.listens = False
-            note(self.accesses.take(int(self.batches.sizes[number])))
+            note(self.accesses.take(int(self.sizes[number])))
             if not np.isfinite(loss):
                 raise ParameterError(f"training diverged in batch {number}: the loss is {loss}")
 
@@ -157,7 +163,7 @@ class Trainer(TrainedModule):
             "tables": {name: list(table.weight.shape) for name, table in self.tables.items()},
             "n_dense": sum(tensor.numel() for tensor in self.dense()),
             "n_samples": self.n_samples,
-            "data": digest_of(self._data),
+            "data": digest_of(self.batches),
         }
 
 
@@ -170,17 +176,6 @@ def _repeat() -> None:
     invariants.disable()  # as is the default, which PyTorch warns of
     torch.backends.cudnn.benchmark = False
     torch.set_num_threads(1)
-
-
-def _batches(batches: Any, seed: int, epochs: int) -> Any:
-    if isinstance(batches, torch.utils.data.DataLoader):
-        return DataLoaderBatches(batches, seed, epochs)
-    if not hasattr(batches, "__getitem__") or not hasattr(batches, "__len__"):
-        raise ParameterError(
-            f"a {type(batches).__name__} can't be taken up in its middle: give a sequence of "
-            "batches, such as `cprsim.torch.TensorBatches`"
-        )
-    return Epochs(batches, epochs)
 
 
 def _options(optimizer: Any) -> list[dict[str, Any]]:

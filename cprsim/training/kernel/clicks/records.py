@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -62,13 +61,6 @@ class Clicks:
 
     def __getitem__(self, some: slice) -> Clicks:
         return Clicks(self.tables, self.label[some], self.integers[some], self.rows[some])
-
-    def digest(self) -> str:
-        """Names exactly these samples in this order: the SHA-256 of their bytes, in hex."""
-        digest = hashlib.sha256()
-        for column in (self.label, self.integers, self.rows):
-            digest.update(np.ascontiguousarray(column).data)
-        return digest.hexdigest()
 
 
 def n_train(n_samples: int) -> int:

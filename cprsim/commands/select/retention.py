@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 
-from cprsim.commands.select.pricing import PricedEntry
+from cprsim.commands.select.deciding import Decided, choice
+from cprsim.commands.select.pricing import CandidateEvaluator
 from cprsim.commands.select.search import WORTH_A_SAVE
-from cprsim.commands.systems.after import content_every_h
-from cprsim.job.policy import Medium, Policy
+from cprsim.job.policy import MOST_GENERATIONS, Medium, Policy
 from cprsim.job.records import Floats
+from cprsim.results.words import count, percent
 from cprsim.scenario.assemble import Experiment
-from cprsim.scenario.cluster import OwnCosts
 
-MOST_CONTENTS = 48  # a day of saves each 30 min: the time of a simulation grows with their square
 N_DRAWN = 1_000_000  # latencies of silent errors
 LOST_OF_JOB = 0.5  # of the work, by an error that is in all contents: it may strike at any time
 
 
-def with_contents(option: PricedEntry, n_kept: int, experiment: Experiment) -> PricedEntry:
-    """The option with another number of contents on the remote storage."""
-    costs = option.entry.costs or OwnCosts.model_construct(_fields_set=set())
-    save = (costs.save or experiment.scenario.costs.save).model_copy(update={"kept": n_kept})
-    own_costs = costs.model_copy(update={"save": save})
-    return PricedEntry(option.entry.model_copy(update={"costs": own_costs}))
+def with_fewest_contents(
+    evaluator: CandidateEvaluator, decided: Decided
+) -> tuple[CandidateEvaluator, Decided]:
+    """Each at its interval with the fewest contents that cost hardly more, if errors are silent.
+
+    The intervals were found as if the most contents were kept.
+    """
+    experiment, best = evaluator.experiment, decided.of_each
+    if experiment.scenario.silent is None:
+        return evaluator, decided
+    options = {
+        name: option.keeping(
+            enough_contents(best[name].policy, experiment, best[name].mean_overhead), experiment
+        ) if name in best else option
+        for name, option in evaluator.options.items()
+    }  # fmt: skip
+    fewest = replace(evaluator, options=options)
+    again = {
+        name: fewest.price(name, [priced.policy.interval_h])[0] for name, priced in best.items()
+    }
+    return fewest, choice(again, decided.best, evaluator.limit)
 
 
 def enough_contents(policy: Policy, experiment: Experiment, overhead: float) -> int:
@@ -41,14 +56,17 @@ def enough_contents(policy: Policy, experiment: Experiment, overhead: float) -> 
     def lost(n: int) -> float:
         return n_errors * LOST_OF_JOB * _none_clean(n, min(every_h), noticed_h)
 
-    most, numbers = lost(MOST_CONTENTS) + (WORTH_A_SAVE - 1.0) * overhead, range(1, MOST_CONTENTS)
+    most, numbers = (
+        lost(MOST_GENERATIONS) + (WORTH_A_SAVE - 1.0) * overhead,
+        range(1, MOST_GENERATIONS),
+    )
     return 1 + bisect_left(numbers, True, key=lambda n: lost(n) <= most)
 
 
 def none_clean_of(experiment: Experiment, policy: Policy) -> float | None:
     """The share of errors that are in all contents as they are noticed; None: nothing is kept."""
     every_h = content_times_h(policy, experiment.useful_h)
-    if not every_h:
+    if not every_h or experiment.scenario.silent is None:
         return None
     return _none_clean(n_contents(policy), min(every_h), _noticed_h(experiment))
 
@@ -62,8 +80,7 @@ def content_times_h(policy: Policy, useful_h: float) -> list[float]:
     """Hours between two contents of each capture that saves outside."""
     outside = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
     every_h = (
-        content_every_h(policy, capture, useful_h)
-        + (capture.stall.mean_h if capture.stall else 0.0)
+        policy.content_every_h(capture, useful_h) + (capture.stall.mean_h if capture.stall else 0.0)
         for capture in policy.captures
         if capture.tier in outside
     )
@@ -84,3 +101,11 @@ def _noticed_h(experiment: Experiment) -> Floats:
     if check is None:
         return hours
     return np.minimum(hours, rng.uniform(0.0, check.every_h or 0.0, N_DRAWN))
+
+
+def kept_sentence(name: str, policy: Policy, none_clean: float) -> str:
+    """How often the contents that a policy keeps are all bad, with silent errors."""
+    return (
+        f"{name} keeps {count(n_contents(policy), 'content')} ('costs.save.kept'): "
+        f"{percent(none_clean)} of silent errors are noticed with no clean content left (derived)."
+    )
