@@ -195,6 +195,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         _require_outages(path, rows, to_h - from_h, log)
     if log.times.since_1970:
         _require_past(path, rows, to_h if spec.ends[1] is not None else -np.inf)
+    rows = _apart(path, rows, spec) if log.resolution_h else rows
     in_time = np.ones(len(rows), dtype=bool)
     if spec.ends[1] is not None and not (log.records_alone and to_h == log.watched[1]):
         in_time = (rows["start"] < to_h).to_numpy(dtype=bool)
@@ -206,7 +207,6 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         known_h = rows["end"].where(rows["end"] > rows["start"])
         alike = known_h.groupby([rows[name] for name in ("node", "start", "cause")], observed=True)
         rows = rows.assign(end=rows["end"].fillna(alike.transform("max")))
-    rows = _apart(path, rows, spec) if log.resolution_h else rows
     node, names = numbered(rows.pop("node"), log.nodes)
     if not in_time.all():
         rows, node = rows[in_time], node[in_time]
