@@ -172,7 +172,7 @@ class Fitted:
         ]
         return f"{n_read:,} rows read = {' + '.join(parts)}."
 
-    @property
+    @cached_property
     def contradictions(self) -> list[str]:
         """What in the log contradicts one distribution."""
         none_fit = [of.name for of in self.subjects if of.ranking and of.ranking.none_fits]
