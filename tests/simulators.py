@@ -39,11 +39,7 @@ from cprsim.simulation.blocks import run_block
 from cprsim.simulation.cluster import BlockOfJobs, Ran, SharedCluster, run_fleet, run_one
 from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.folding import cost_breakdown, shard_loss
-from cprsim.simulation.job import (
-    NOTICE,
-    ScopedFailure,
-    SimulatedJob,
-)  # fmt: skip
+from cprsim.simulation.job import NOTICE, ScopedFailure, SimulatedJob
 from cprsim.simulation.storage import SharedSaves
 from cprsim.simulation.strikes import given_failures
 from tests.recovery import naive

@@ -14,27 +14,13 @@ import numpy as np
 from cprsim.failures.block import BlockFailures
 from cprsim.job.losses import lost_portion
 from cprsim.job.policy import Policy
-from cprsim.job.records import (
-    PARTS,
-    Cluster,
-    CostBreakdown,
-    EventLog,
-    Floats,
-    Ints,
-    ShardLoss,
-)
+from cprsim.job.records import PARTS, Cluster, CostBreakdown, EventLog, Floats, Ints, ShardLoss
 from cprsim.simulation.cluster import run_one
 from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.job import SimulatedJob, require_sums
-from cprsim.simulation.replications import Arrays, Results, run
-from cprsim.simulation.spec import (
-    FINISHED,
-    OF_JOB,
-    STOPPED,
-    WANTS_FAILURES,
-    WANTS_MORE,
-)
-from cprsim.simulation.state import N_OF_LOSS, arrays_of
+from cprsim.simulation.replications import Results, run
+from cprsim.simulation.spec import COLUMNS, FINISHED, OF_JOB, STOPPED, WANTS_FAILURES, WANTS_MORE
+from cprsim.simulation.state import N_OF_LOSS, records_of
 from cprsim.simulation.strikes import ScopedBlock, ScopedFailures, ScopeShares
 
 MOST_SAVES_SHOWN = 20_000  # of a job, in the log of a replication that is shown; of more only some
@@ -76,11 +62,11 @@ def run_block(
     if replications.stop > n:  # compiled loops check no bounds
         raise ValueError(f"a block of {n} replications has no {replications}")
     rows = np.arange(replications.start, replications.stop)
-    hours: Floats = np.zeros((OF_JOB + len(parts), n))
+    hours: Floats = np.zeros((OF_JOB + len(COLUMNS), n))
     counts: Ints = np.zeros((3, n), dtype=np.int64)
     keeps = keep_losses or bool(cluster.accesses)
-    out = Results(hours, counts, np.zeros((int(keeps), N_OF_LOSS)))
-    lost = np.concatenate(list(_compiled(job, failures, draws, rows, out)))
+    compiled = _compiled(job, failures, draws, rows, Results(hours, counts), keeps)
+    lost = np.concatenate(list(compiled))
     lost = lost[np.argsort(lost[:, 0], kind="stable")]
     within = slice(replications.start, replications.stop)
     hours, counts = hours[:, within], counts[:, within]
@@ -91,7 +77,7 @@ def run_block(
         wall_h=wall_h,
         useful_h=useful_h,
         parts=parts,
-        hours=hours[OF_JOB:].T,
+        hours=hours[[OF_JOB + COLUMNS.index(part) for part in parts]].T,
         n_failures=counts[1],
         n_saves=counts[2],
     )
@@ -123,17 +109,16 @@ def _compiled(
     draws: BlockDraws,
     rows: Ints,
     out: Results,
+    keeps: bool,
 ) -> Iterator[Floats]:
     """Run replications, rerun those that need more draws or room, and yield their losses."""
     strikes = failures.strikes(1)
     n_draws, n_recoveries = FIRST_DRAWS_OF_REPLICATION, FIRST_RECOVERIES
-    n_losses = (len(rows) + 2 * job.cluster.n_nodes) * (len(out.losses) > 0)
+    n_losses = (len(rows) + 2 * job.cluster.n_nodes) * keeps
     while len(rows):
-        drawn = draws.first(n_draws)
         losses = np.zeros((n_losses, N_OF_LOSS))
-        arrays = Arrays(*arrays_of(job, n_recoveries))
-        n_lost = run(arrays, drawn, strikes, rows, out._replace(losses=losses))
-        yield losses[:n_lost]
+        sim = records_of(job, n_recoveries, draws.first(n_draws), losses)
+        yield losses[: run(sim, strikes, rows, out)]
         status = out.counts[0, rows]
         if (status == WANTS_FAILURES).any():
             strikes = failures.strikes(len(strikes.first) + 1)

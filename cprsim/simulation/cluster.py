@@ -30,7 +30,7 @@ from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.log import LogLines
 from cprsim.simulation.nodes import Ask, FreeNodes
 from cprsim.simulation.saves import wanted
-from cprsim.simulation.spec import FINISHED, GOING, NONE, SAME_INSTANT, spec_of
+from cprsim.simulation.spec import COLUMNS, FINISHED, GOING, NONE, SAME_INSTANT, spec_of
 from cprsim.simulation.state import N_OF_LOSS, Drawn, no_recovery, sim_of
 from cprsim.simulation.step import FailedSlots, advance, complete, end, fail, next_event, start
 from cprsim.simulation.storage import ALL_ALONE, SharedSaves, SharedStorage, Transfers
@@ -298,10 +298,11 @@ class RunningJob:
         end(self.sim)
         if self.log is not None:
             self.log.end(job, self.sim.spec)
+        parts = self.block.job.policy.parts
         lost = np.concatenate(self.lost) if self.lost else np.zeros((0, N_OF_LOSS))
         ran = Ran(
             self.began_h, job.now_h, job.frontier_h, job.status == FINISHED, job.n_failures,
-            job.n_saves, job.hours[: self.sim.spec.n_parts], lost,
+            job.n_saves, [job.hours[COLUMNS.index(part)] for part in parts], lost,
         )  # fmt: skip
         del self.job, self.sim, self.asks, self.transfers, self.lost
         return ran
@@ -326,7 +327,7 @@ def run_one(
     """
     cluster = SharedCluster(n_spares=job.cluster.n_spares)
     running = RunningJob(cluster, BlockOfJobs(job, failures, draws), row)
-    running.skips, running.log = skips, LogLines(job.policy.parts)
+    running.skips, running.log = skips, LogLines()
     ran: Any = cluster.env.run(until=cluster.env.process(running.run()))
     return ran, running.log.log()
 

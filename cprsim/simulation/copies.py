@@ -51,13 +51,10 @@ def keep(sim: Sim, tier: int, content_h: float, corrupt: bool) -> None:
     spec, job = sim.spec, sim.job
     last = min(job.n_kept[tier], spec.tiers[tier].generations - 1)
     for n in range(last, 0, -1):
-        job.content_h[tier][n] = job.content_h[tier][n - 1]
-        job.order[tier][n] = job.order[tier][n - 1]
-        job.corrupt[tier][n] = job.corrupt[tier][n - 1]
+        job.kept[tier][n] = job.kept[tier][n - 1]
     job.latest += 1
-    job.content_h[tier][0] = content_h
-    job.order[tier][0] = job.latest
-    job.corrupt[tier][0] = corrupt
+    content = job.kept[tier][0]
+    content.progress_h, content.order, content.corrupt = content_h, job.latest, corrupt
     job.n_kept[tier] = last + 1
 
 
@@ -77,10 +74,8 @@ def drop_beyond(sim: Sim, progress_h: float) -> None:
     for tier in range(spec.n_tiers):
         n_kept = 0
         for n in range(job.n_kept[tier]):
-            if job.content_h[tier][n] <= progress_h:
-                job.content_h[tier][n_kept] = job.content_h[tier][n]
-                job.order[tier][n_kept] = job.order[tier][n]
-                job.corrupt[tier][n_kept] = job.corrupt[tier][n]
+            if job.kept[tier][n].progress_h <= progress_h:
+                job.kept[tier][n_kept] = job.kept[tier][n]
                 n_kept += 1
         job.n_kept[tier] = n_kept
 
@@ -114,7 +109,7 @@ def forget_wipes(sim: Sim, oldest: int) -> None:
     spec, job, slots = sim.spec, sim.job, sim.slots
     for tier in range(spec.n_tiers):
         if spec.tiers[tier].level != OUTSIDE and job.n_kept[tier]:
-            oldest = min(oldest, job.order[tier][job.n_kept[tier] - 1])
+            oldest = min(oldest, job.kept[tier][job.n_kept[tier] - 1].order)
     n_left = 0
     for n in range(job.n_recent):
         slot = slots[n].recent
@@ -224,7 +219,7 @@ def newest(sim: Sim, rule: int, only_struck: bool) -> tuple[int, float]:
             if tier == NONE:
                 break
             for n in range(job.n_kept[tier]):
-                content_h = job.content_h[tier][n]
+                content_h = job.kept[tier][n].progress_h
                 is_next = content_h < last_h or (
                     content_h == last_h
                     and (place > last_place or (place == last_place and n > last_n))
@@ -232,10 +227,10 @@ def newest(sim: Sim, rule: int, only_struck: bool) -> tuple[int, float]:
                 if (
                     is_next
                     and content_h > source_h
-                    and survives(sim, tier, job.order[tier][n], only_struck)
+                    and survives(sim, tier, job.kept[tier][n].order, only_struck)
                 ):
                     source, source_place, source_n, source_h = tier, place, n, content_h
-        if source == NONE or not job.corrupt[source][source_n]:
+        if source == NONE or not job.kept[source][source_n].corrupt:
             return source, source_h
         job.tries[source] += 1
         last_h, last_place, last_n = source_h, source_place, source_n

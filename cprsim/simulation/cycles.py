@@ -20,10 +20,12 @@ from cprsim.simulation.spec import (
     FINISHED,
     GOING,
     LOAD,
+    LOST,
     MOST_SOURCES,
     NONE,
     PROGRESS,
     SAME_INSTANT,
+    SAVE,
     UPTIME,
     WALL,
     Spec,
@@ -48,7 +50,7 @@ def skip_cycles(sim: Sim, event: Next, fails_at_h: float) -> bool:
         return False
     behind = job.progress_h < job.frontier_h
     ends_h, steady_h = others_at_h(sim), spec.useful_h
-    stall_h = spec.captures[spec.most_frequent_capture].stall_h
+    stall_h = spec.captures[spec.most_frequent_capture].stall.hours
     ends_h -= max(0.0, 2.0 * SAME_INSTANT * spec.useful_h - stall_h)  # saves begin before it
     if behind:
         steady_h = min(steady_h, job.frontier_h)
@@ -81,7 +83,7 @@ def n_identical_cycles(sim: Sim, capture: int, per_h: float, steady_h: float, en
     """
     spec, job = sim.spec, sim.job
     saves, due_h = spec.captures[capture], job.saves[capture].due_h
-    cycle_h = hours_of(saves.every_h, per_h) + saves.stall_h
+    cycle_h = hours_of(saves.every_h, per_h) + saves.stall.hours
     if due_h + saves.every_h >= steady_h or job.now_h + cycle_h > ends_h:
         return 0
     until_h = inf
@@ -91,7 +93,7 @@ def n_identical_cycles(sim: Sim, capture: int, per_h: float, steady_h: float, en
         of, state = spec.captures[other], job.saves[other]
         if state.due_h < due_h + saves.every_h:
             return 0
-        if of.stall_h != 0.0 or (not of.skips and state.n_in_flight >= of.in_flight):
+        if of.stall.hours != 0.0 or (not of.skips and state.n_in_flight >= of.in_flight):
             steady_h = min(steady_h, state.due_h)  # it holds the job
         else:
             until_h = min(until_h, state.due_h)
@@ -115,7 +117,9 @@ def are_in_rhythm(sim: Sim, capture: int, within_h: float, per_h: float) -> bool
             return False
     if not flushes_go_along(spec, capture, per_h):
         return True
-    commits_in_h = within_h + spec.captures[capture].stall_h + spec.captures[capture].background_h
+    commits_in_h = (
+        within_h + spec.captures[capture].stall.hours + spec.captures[capture].background.hours
+    )
     if n_in_flight:
         commits_in_h = job.flights[capture][0].at_h - job.now_h
     for flush in range(spec.n_captures):
@@ -135,8 +139,8 @@ def is_in_rhythm(
     be taken for another by flushes.
     """
     spec, job, saves = sim.spec, sim.job, sim.spec.captures[capture]
-    cycle_h = saves.every_h / per_h + saves.stall_h
-    steady_h = within_h + saves.stall_h + saves.background_h - nth * cycle_h
+    cycle_h = saves.every_h / per_h + saves.stall.hours
+    steady_h = within_h + saves.stall.hours + saves.background.hours - nth * cycle_h
     number = number_of(spec, capture, job.saves[capture].due_h) - nth
     return bool(
         abs(flight.at_h - job.now_h - steady_h) <= ROUNDING * cycle_h
@@ -160,7 +164,7 @@ def cycles_to_skip(sim: Sim, capture: int, within_h: float, per_h: float, steady
     before the next begins.
     """
     spec, saves, due_h = sim.spec, sim.spec.captures[capture], sim.job.saves[capture].due_h
-    stall_h, behind_h = saves.stall_h, saves.background_h
+    stall_h, behind_h = saves.stall.hours, saves.background.hours
     if not stall_h + behind_h >= 0.0 or saves.p_fail > 0.0:
         return 0
     cycle_h = hours_of(saves.every_h, per_h) + stall_h
@@ -203,11 +207,11 @@ def flushes_go_along(spec: Spec, capture: int, progress_per_h: float) -> bool:
     """Whether each flush of a capture's saves ends before the next of its kind begins."""
     if not spec.captures[capture].is_followed:
         return False
-    cycle_h = spec.captures[capture].every_h / progress_per_h + spec.captures[capture].stall_h
+    cycle_h = spec.captures[capture].every_h / progress_per_h + spec.captures[capture].stall.hours
     for flush in range(spec.n_captures):
         of = spec.captures[flush]
         if of.after == capture:
-            steady = 0.0 <= of.background_h <= (1.0 - ROUNDING) * of.nth * cycle_h
+            steady = 0.0 <= of.background.hours <= (1.0 - ROUNDING) * of.nth * cycle_h
             if not steady or of.p_fail > 0.0:
                 return False
     return True
@@ -217,7 +221,7 @@ def jump_cycles(sim: Sim, capture: int, n: int, per_h: float) -> None:
     """Skip n cycles of work and save: advance the job to their end and book their hours."""
     spec, job = sim.spec, sim.job
     every_h = spec.captures[capture].every_h
-    stall_h = spec.captures[capture].stall_h
+    stall_h = spec.captures[capture].stall.hours
     worked_h = hours_of(n * every_h, per_h)
     passed_h = worked_h + n * stall_h
     before_h = job.progress_h
@@ -226,7 +230,7 @@ def jump_cycles(sim: Sim, capture: int, n: int, per_h: float) -> None:
     job.progress_h += job.saves[capture].due_h - due_h
     job.now_h += passed_h
     book_work(sim, before_h, worked_h)
-    job.hours[spec.save] += n * stall_h
+    job.hours[SAVE] += n * stall_h
     next_number = number_of(spec, capture, due_h) - job.saves[capture].n_in_flight
     keep_latest(sim, capture, next_number, next_number + n - 1)
     along = flushes_go_along(spec, capture, per_h)
@@ -260,28 +264,17 @@ def keep_latest(sim: Sim, capture: int, first: int, last: int) -> None:
         return
     n_left = min(job.n_kept[tier], generations - n_new)
     for n in range(n_left - 1, -1, -1):
-        job.content_h[tier][n + n_new] = job.content_h[tier][n]
-        job.order[tier][n + n_new] = job.order[tier][n]
-        job.corrupt[tier][n + n_new] = job.corrupt[tier][n]
+        job.kept[tier][n + n_new] = job.kept[tier][n]
     job.latest += n_new
     for n in range(n_new):
         number = (last // parts - n) * parts
-        job.content_h[tier][n] = min(number * spec.captures[capture].every_h, spec.useful_h)
-        job.order[tier][n] = job.latest - n
-        job.corrupt[tier][n] = False
+        content = job.kept[tier][n]
+        content.progress_h = min(number * spec.captures[capture].every_h, spec.useful_h)
+        content.order, content.corrupt = job.latest - n, False
     job.n_kept[tier] = n_left + n_new
 
 
 # --------------------------------------------------------------------------- plain failures
-
-
-class Plain(NamedTuple):
-    """The saves of a plain job, of which there are no others in flight."""
-
-    every_h: float  # infinite: it has none
-    stall_h: float
-    parts: int
-    n_due: int
 
 
 class Stretch(NamedTuple):
@@ -308,21 +301,19 @@ def closed_form_steps(
     stands at its instant, and not where it works
     """
     spec, job = sim.spec, sim.job
-    plain, number, content_h = Plain(inf, 0.0, 1, 0), 1, 0.0  # of the next save; of the last whole
+    saves, number, content_h = spec.captures[0], 1, 0.0  # of the next save; of the last whole
     if spec.n_captures:
-        saves = spec.captures[0]
-        plain = Plain(saves.every_h, saves.stall_h, saves.parts, saves.n_due)
         number = saves.n_due + 1
         if job.saves[0].due_h < inf:
             number = number_of(spec, 0, job.saves[0].due_h)
-        content_h = job.content_h[saves.tier][0]
+        content_h = job.kept[saves.tier][0].progress_h
     first_number = number
     now_h, progress_h, frontier_h = job.now_h, job.progress_h, job.frontier_h
     lost_h = saved_h = 0.0
     struck = False
     while job.n_met < HARDLY_AFTER:
         at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
-        work = stretch(sim, plain, number, now_h, progress_h, at_h)
+        work = stretch(sim, number, now_h, progress_h, at_h)
         if work.n == NONE:
             break
         before_h, progress_h, now_h = progress_h, work.progress_h, work.to_h
@@ -331,13 +322,13 @@ def closed_form_steps(
         frontier_h = max(frontier_h, progress_h)
         saved_h += work.stalled_h
         n_new, last_whole = work.n, number + work.n - 1
-        if plain.parts > 1:
-            last_whole = last_whole // plain.parts * plain.parts
-            n_new = last_whole // plain.parts - (number - 1) // plain.parts
+        if saves.parts > 1:
+            last_whole = last_whole // saves.parts * saves.parts
+            n_new = last_whole // saves.parts - (number - 1) // saves.parts
         number += work.n
         if n_new:
             job.n_saves += n_new
-            content_h = min(last_whole * plain.every_h, spec.useful_h)
+            content_h = min(last_whole * saves.every_h, spec.useful_h)
         if work.ends:
             job.status = FINISHED
             break
@@ -370,20 +361,16 @@ def closed_form_steps(
             lose(sim, strikes.slot[strikes.first_slot[failure]], content_h)
         chunk, failure = next_chunk, following
     job.now_h, job.progress_h, job.frontier_h = now_h, progress_h, frontier_h
-    if lost_h > 0.0:
-        job.hours[spec.lost] += lost_h
-    if saved_h > 0.0:
-        job.hours[spec.save] += saved_h
+    job.hours[LOST] += lost_h
+    job.hours[SAVE] += saved_h
     if number > first_number and job.status == GOING:
         keep_latest(sim, 0, 1, number - 1)
-        stand_on_grid(sim, 0, (number - 1) * plain.every_h)
+        stand_on_grid(sim, 0, (number - 1) * saves.every_h)
     return chunk, failure, struck
 
 
 @inlined
-def stretch(
-    sim: Sim, plain: Plain, number: int, now_h: float, progress_h: float, at_h: float
-) -> Stretch:
+def stretch(sim: Sim, number: int, now_h: float, progress_h: float, at_h: float) -> Stretch:
     """Work and saves of a plain job up to a failure at `at_h` of the failures' clock.
 
     Parameters
@@ -391,30 +378,31 @@ def stretch(
     number : of the save that is due next
     """
     spec, job, by_work = sim.spec, sim.job, sim.spec.clock == PROGRESS
+    every_h, stall_h = spec.captures[0].every_h, spec.captures[0].stall.hours
     near_h = 2.0 * SAME_INSTANT * spec.useful_h
-    left_h, held_h = at_h - now_h, plain.stall_h  # hours of work and saves, or of progress
+    left_h, held_h = at_h - now_h, stall_h  # hours of work and saves, or of progress
     if spec.clock == UPTIME:
         left_h += job.blocked_h
     elif by_work:
         left_h, held_h = at_h - progress_h, 0.0
     # saves that commit by then, and what comes after them
-    base_h, n, n_left = progress_h, 0, plain.n_due + 1 - number
+    base_h, n, n_left = progress_h, 0, spec.captures[0].n_due + 1 - number
     room_h = spec.useful_h - progress_h
     if n_left > 0:
-        room_h = max(0.0, min(number * plain.every_h, spec.useful_h) - progress_h)
+        room_h = max(0.0, min(number * every_h, spec.useful_h) - progress_h)
         if left_h > room_h + held_h:
-            n_more = (left_h - room_h - held_h) / (plain.every_h + held_h)
+            n_more = (left_h - room_h - held_h) / (every_h + held_h)
             n = min(n_left, floor(min(n_more, float(n_left))) + 1)
-            base_h = min((number + n - 1) * plain.every_h, spec.useful_h)
-            room_h = min((number + n) * plain.every_h, spec.useful_h) - base_h
+            base_h = min((number + n - 1) * every_h, spec.useful_h)
+            room_h = min((number + n) * every_h, spec.useful_h) - base_h
         if n == n_left:
             held_h, room_h = 0.0, spec.useful_h - base_h
-    rest_h = left_h - (base_h - progress_h) - n * (0.0 if by_work else plain.stall_h)
+    rest_h = left_h - (base_h - progress_h) - n * (0.0 if by_work else stall_h)
     edge_h = min(abs(rest_h - room_h), abs(rest_h - room_h - held_h))
     ends = n == n_left and rest_h > room_h
     work_h = min(rest_h, room_h)
     stalled_h = 0.0 if ends or by_work else rest_h - work_h
-    to_h = now_h + (base_h - progress_h + work_h) + (n * plain.stall_h + stalled_h)
+    to_h = now_h + (base_h - progress_h + work_h) + (n * stall_h + stalled_h)
     if min(rest_h, edge_h) < near_h or to_h > spec.end_h - near_h:
         n = NONE
     reaches_h = base_h + work_h
@@ -422,7 +410,7 @@ def stretch(
         reaches_h = spec.useful_h
     elif by_work:
         reaches_h = at_h
-    return Stretch(n, reaches_h, to_h, n * plain.stall_h + stalled_h, ends)
+    return Stretch(n, reaches_h, to_h, n * stall_h + stalled_h, ends)
 
 
 @inlined
@@ -473,17 +461,17 @@ def recovery_of(sim: Sim, rule: int, scope: int, n_loads: int, books: bool) -> f
     first, source = spec.rules[rule].first_stage, spec.rules[rule].sources[0]
     for place in range(first, first + spec.rules[rule].n_stages):
         stage = spec.stages[place]
-        hours = stage.cost_h
+        hours = stage.cost.hours
         if stage.kind == DETECT and not stage.has_cost:
-            hours = spec.scopes[scope].detect_h
+            hours = spec.scopes[scope].detect.hours
         elif stage.kind == LOAD and n_loads == 0:
             hours = 0.0
         elif stage.kind == LOAD and source != NONE:
             if spec.tiers[source].shares:
                 hours = spec.shard_bytes / rate_of_each(spec, n_loads)
             else:
-                hours += spec.tiers[source].load_h
+                hours += spec.tiers[source].load.hours
         total_h += hours
         if books:
-            job.hours[stage.part] += hours
+            job.hours[stage.kind] += hours
     return total_h

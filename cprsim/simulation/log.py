@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from cprsim.compiling import left_out
 from cprsim.failures.sources import require_room
 from cprsim.job.records import Activity, EventKind, EventLog
-from cprsim.simulation.spec import FINISHED, GOING, NONE, Spec
+from cprsim.simulation.spec import COLUMNS, FINISHED, GOING, NONE, Spec
 
 if TYPE_CHECKING:
     from cprsim.simulation.state import JobState, Sim
@@ -28,14 +27,10 @@ def note(sim: Sim, kind: int, slot: int) -> None:
 
 
 class LogLines:
-    """Lines of an `EventLog`; their activity is noted when all of their instant has happened.
+    """Lines of an `EventLog`; their activity is noted when all of their instant has happened."""
 
-    `parts` are those of the job's policy.
-    """
-
-    def __init__(self, parts: Sequence[str]) -> None:
+    def __init__(self) -> None:
         self.lines: list[list[Any]] = []  # fields of LINE
-        self._parts = parts
         self._n_named = 0  # lines with an activity
         self._blocked = False
 
@@ -93,7 +88,7 @@ class LogLines:
         if job.status != GOING:
             return Activity.OVER
         if job.blocked_by != NONE:
-            return ACTIVITIES[self._parts[job.blocked_part]]
+            return ACTIVITIES[COLUMNS[job.blocked_by]]
         if job.stalled_by != NONE or job.waits_for != NONE:
             return Activity.SAVE
         if job.speed == 0.0:

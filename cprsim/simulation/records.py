@@ -74,9 +74,19 @@ def _write(value: Any, into: Any) -> None:
             into[name][: len(held)] = held
         elif of in DTYPES:
             into[name] = held
+        elif not shape:
+            _write(held, into[name])
         else:
             for one, place in zip(held, into[name], strict=False):
                 _write(one, place)
+
+
+class Places(list[R]):
+    """A list of records for Python: one that is put into a place is copied, as in numpy."""
+
+    def __setitem__(self, place: Any, of: Any) -> None:
+        for name in fields_of(type(of)):
+            setattr(self[place], name, getattr(of, name))
 
 
 def zeros(kind: type[R], lengths: Mapping[str, tuple[int, ...]]) -> R:
@@ -89,5 +99,6 @@ def zeros(kind: type[R], lengths: Mapping[str, tuple[int, ...]]) -> R:
 
 def _zero(of: type, shape: tuple[int, ...], lengths: Mapping[str, tuple[int, ...]]) -> Any:
     if shape:
-        return [_zero(of, shape[1:], lengths) for _ in range(shape[0])]
+        made = [_zero(of, shape[1:], lengths) for _ in range(shape[0])]
+        return made if of in DTYPES else Places(made)
     return of() if of in DTYPES else zeros(of, lengths)

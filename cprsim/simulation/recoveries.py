@@ -12,18 +12,8 @@ from cprsim.job.legal import MOST_UNITS
 from cprsim.job.records import EventKind
 from cprsim.simulation.copies import come_back
 from cprsim.simulation.log import note
-from cprsim.simulation.saves import cost_h
-from cprsim.simulation.spec import (
-    DETECT,
-    LOAD,
-    NONE,
-    REGROUP,
-    REPLAY,
-    RETRY,
-    WAIT,
-    Spec,
-    StageSpec,
-)
+from cprsim.simulation.saves import failure_h
+from cprsim.simulation.spec import DETECT, LOAD, NONE, REGROUP, REPLAY, RETRY, WAIT, Spec, StageSpec
 from cprsim.simulation.state import Recovery, Sim
 
 # --------------------------------------------------------------------------- loads over the link
@@ -110,10 +100,10 @@ def refresh(sim: Sim) -> None:
         if not recovery.blocks:
             speed = min(speed, recovery.speed)
         elif job.blocked_by == NONE or recovery.kind < job.blocked_by:
-            job.blocked_by, job.blocked_part = recovery.kind, recovery.part
+            job.blocked_by = recovery.kind
     job.n_recoveries, job.stage_ends_at_h = n_used, ends_at_h
     if spec.elastic_size and n_used:
-        speed *= speed_of(sim)
+        speed *= spec.elastic_speed[min(n_units_lost(sim), MOST_UNITS)]
     job.speed = speed
     if spec.shares:
         plan_link(sim)
@@ -121,15 +111,7 @@ def refresh(sim: Sim) -> None:
 
 def next_stage(sim: Sim, place: int) -> None:
     """Advance a recovery to its next stage that takes time, or end it."""
-    spec, job, slots, recoveries, drawn, row = (
-        sim.spec,
-        sim.job,
-        sim.slots,
-        sim.recoveries,
-        sim.drawn,
-        sim.row,
-    )
-    recovery = recoveries[place]
+    spec, job, slots, recovery = sim.spec, sim.job, sim.slots, sim.recoveries[place]
     rule = spec.rules[recovery.rule]
     if recovery.stage < 0:
         recovery.n_again = n_failed_attempts(sim, recovery)
@@ -146,7 +128,7 @@ def next_stage(sim: Sim, place: int) -> None:
             end_recovery(sim, place)
             return
         stage = spec.stages[rule.first_stage + recovery.stage]
-        hours = cost_h(stage.cost_h, drawn.of_failures, stage.table, recovery.number, row)
+        hours = failure_h(sim, stage.cost, recovery.number)
         if stage.kind == DETECT and not stage.has_cost:
             hours = recovery.detect_h
         elif stage.kind == LOAD:
@@ -159,15 +141,14 @@ def next_stage(sim: Sim, place: int) -> None:
         elif stage.kind == REPLAY and not stage.has_cost:
             hours = recovery.replay_h
         elif stage.kind == REGROUP and not stage.has_cost:
-            hours = regroup_h_of(sim)
+            hours = spec.elastic_regroup_h[min(n_units_lost(sim), MOST_UNITS)]
         elif stage.kind == RETRY:
             if recovery.n_again == 0:
                 continue
             recovery.n_again -= 1
             n_failed = n_failed_attempts(sim, recovery) - recovery.n_again
             if stage.gives_up_after > 0 and n_failed % stage.gives_up_after == 0:
-                table = stage.operator_table
-                hours = cost_h(stage.operator_h, drawn.of_failures, table, recovery.number, row)
+                hours = failure_h(sim, stage.operator, recovery.number)
             if hours == 0.0:
                 recovery.stage = rule.again - 1
         elif stage.kind == WAIT and not isnan(stage.grows_h):
@@ -178,15 +159,14 @@ def next_stage(sim: Sim, place: int) -> None:
             hours = inf if has_to_wait(sim, place, stage) else 0.0
         if hours > 0.0:
             recovery.ends_at_h = job.now_h + hours
-            recovery.kind, recovery.part, recovery.blocks = stage.kind, stage.part, stage.blocks
+            recovery.kind, recovery.blocks = stage.kind, stage.blocks
             note(sim, EventKind.STAGE, NONE)
             return
 
 
 def n_failed_attempts(sim: Sim, recovery: Recovery) -> int:
     """How many attempts to restart fail in a recovery, from its first on."""
-    table = sim.spec.rules[recovery.rule].again_table
-    return 0 if table == NONE else int(sim.drawn.of_failures[table, recovery.number, sim.row])
+    return int(failure_h(sim, sim.spec.rules[recovery.rule].attempts, recovery.number))
 
 
 def begun_after(sim: Sim, begun: int) -> int:
@@ -322,7 +302,7 @@ def has_to_wait(sim: Sim, place: int, stage: StageSpec) -> bool:
     behind = free_place(sim)
     recoveries[behind] = recoveries[place]
     waiting = recoveries[behind]
-    waiting.kind, waiting.part, waiting.blocks = stage.kind, stage.part, stage.blocks
+    waiting.kind, waiting.blocks = stage.kind, stage.blocks
     waiting.ends_at_h, waiting.n_slots = inf, n_waiting
     job.n_begun += 1
     waiting.begun = job.n_begun
@@ -393,18 +373,6 @@ def takes_in(sim: Sim) -> bool:
 
 
 # --------------------------------------------------------------------------- elastic jobs
-
-
-def speed_of(sim: Sim) -> float:
-    """Speed of an elastic job by which of its units have a slot in a recovery."""
-    spec = sim.spec
-    return float(spec.elastic_speed[min(n_units_lost(sim), MOST_UNITS)])
-
-
-def regroup_h_of(sim: Sim) -> float:
-    """Hours of a regrouping of an elastic job that begins now."""
-    spec = sim.spec
-    return float(spec.elastic_regroup_h[min(n_units_lost(sim), MOST_UNITS)])
 
 
 def grows_in_h(every_h: float, now_h: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, MutableSequence, Sequence
 from typing import NamedTuple
 
 from cprsim.compiling import inlined, parts_of, slow_to_compile
@@ -11,6 +10,7 @@ from cprsim.simulation import copies, cycles, recoveries, saves, step
 from cprsim.simulation.cycles import closed_form_steps, skip_cycles
 from cprsim.simulation.saves import wanted
 from cprsim.simulation.spec import (
+    COLUMNS,
     GOING,
     NONE,
     OF_JOB,
@@ -18,36 +18,24 @@ from cprsim.simulation.spec import (
     STOPPED,
     WANTS_FAILURES,
     WANTS_MORE,
-    Spec,
 )
-from cprsim.simulation.state import Drawn, JobState, Recovery, Sim, Slot
+from cprsim.simulation.state import Sim
 from cprsim.simulation.step import FailedSlots, advance, complete, end, fail, next_event, start
 from cprsim.simulation.strikes import ScopedStrikes, next_failure
 
 parts_of(copies, saves, recoveries, step, cycles)
 
 
-class Arrays(NamedTuple):
-    """State of a replication: arrays of one spec, one job, its slots, and places for recoveries."""
-
-    spec: Sequence[Spec]
-    job: Sequence[JobState]
-    slots: MutableMapping[int, Slot]
-    recoveries: MutableSequence[Recovery]
-
-
 class Results(NamedTuple):
     """Results of replications, by number.
 
-    `hours` : (4 + n_parts, n_replications) wall hours, useful hours, staleness summed over shards
-        (since the content, and since the later of that and the shard's own last reload); the parts
+    `hours` : (4 + n_columns, n_replications) wall hours, useful hours, staleness summed over shards
+        (since the content, and since the later of that and the shard's own last reload); `COLUMNS`
     `counts` : (3, n_replications) status, failures, saves
-    `losses` : (n_room, N_OF_LOSS), of all replications; without room none are kept
     """
 
     hours: Floats
     counts: Ints
-    losses: Floats
 
 
 @inlined
@@ -65,18 +53,18 @@ def has_room(sim: Sim) -> bool:
 
 
 @slow_to_compile
-def run(arrays: Arrays, drawn: Drawn, strikes: ScopedStrikes, rows: Ints, out: Results) -> int:
-    """Run replications, and return the number of their losses.
+def run(of: Sim, strikes: ScopedStrikes, rows: Ints, out: Results) -> int:
+    """Run replications of a job, whose state is used again, and return the number of their losses.
 
     A replication that needs more failures, draws or room than given stops with the status
     `WANTS_FAILURES` or `WANTS_MORE`, and has to be run again.
     """
-    spec, job = arrays.spec[0], arrays.job[0]
+    spec, job = of.spec, of.job
     near_h = SAME_INSTANT * spec.useful_h
     nobody = FailedSlots(NONE, strikes.slot[:0], strikes.repair_h[:0])
     job.n_losses = 0
     for row in rows:
-        sim = Sim(spec, job, arrays.slots, arrays.recoveries, drawn, row, out.losses, None)
+        sim = Sim(spec, job, of.slots, of.recoveries, of.drawn, row, of.losses, None)
         start(sim)
         n_losses = job.n_losses
         chunk, failure = next_failure(strikes, row, 0, strikes.first[0, row])
@@ -105,15 +93,15 @@ def run(arrays: Arrays, drawn: Drawn, strikes: ScopedStrikes, rows: Ints, out: R
             elif failure == NONE:
                 job.status = WANTS_FAILURES
             else:
-                of = slice(strikes.first_slot[failure], strikes.first_slot[failure + 1])
+                at = slice(strikes.first_slot[failure], strikes.first_slot[failure + 1])
                 fail(
-                    sim, FailedSlots(strikes.scope[failure], strikes.slot[of], strikes.repair_h[of])
+                    sim, FailedSlots(strikes.scope[failure], strikes.slot[at], strikes.repair_h[at])
                 )
                 chunk, failure = next_failure(strikes, row, chunk, failure + 1)
         end(sim)
         out.hours[0, row], out.hours[1, row] = job.now_h, job.frontier_h
         out.hours[2, row], out.hours[3, row] = job.stale_h, job.stale_since_reload_h
-        for column in range(spec.n_parts):
+        for column in range(len(COLUMNS)):
             out.hours[OF_JOB + column, row] = job.hours[column]
         out.counts[0, row] = job.status
         out.counts[1, row], out.counts[2, row] = job.n_failures, job.n_saves

@@ -10,11 +10,11 @@ from math import floor, inf, isnan
 from cprsim.compiling import inlined
 from cprsim.job.intervals import ROUNDING
 from cprsim.job.policy import MOST_IN_FLIGHT
-from cprsim.job.records import EventKind, Floats
+from cprsim.job.records import EventKind
 from cprsim.simulation.copies import keep, survives
 from cprsim.simulation.draws import uniform
 from cprsim.simulation.log import note
-from cprsim.simulation.spec import NONE, Spec
+from cprsim.simulation.spec import NONE, CostSpec, Spec
 from cprsim.simulation.state import Sim
 
 SAVES_AHEAD = 2 * (MOST_IN_FLIGHT + 1)  # of a capture that one step begins, at most
@@ -89,9 +89,17 @@ def next_due(sim: Sim) -> float:
 
 
 @inlined
-def cost_h(fixed_h: float, drawn_h: Floats, table: int, n: int, row: int) -> float:
-    """Hours that something takes the nth time in a replication: NaN varies, and is drawn."""
-    return float(drawn_h[table, n, row]) if isnan(fixed_h) else fixed_h
+def save_h(sim: Sim, cost: CostSpec, n: int) -> float:
+    """Hours of a cost of the nth save of its capture."""
+    varies = isnan(cost.hours)
+    return float(sim.drawn.of_saves[cost.table, n, sim.row]) if varies else cost.hours
+
+
+@inlined
+def failure_h(sim: Sim, cost: CostSpec, n: int) -> float:
+    """Hours of a cost of the nth failure."""
+    varies = isnan(cost.hours)
+    return float(sim.drawn.of_failures[cost.table, n, sim.row]) if varies else cost.hours
 
 
 def next_flight(sim: Sim) -> tuple[float, int, int]:
@@ -108,7 +116,7 @@ def next_flight(sim: Sim) -> tuple[float, int, int]:
 
 def begin_saves(sim: Sim) -> None:
     """Begin the saves that are due, until one stalls the job or has to wait."""
-    spec, job, drawn, row = sim.spec, sim.job, sim.drawn, sim.row
+    spec, job = sim.spec, sim.job
     for capture in range(spec.n_captures):
         state = job.saves[capture]
         if not is_due(spec, state.due_h, job.progress_h):
@@ -121,7 +129,7 @@ def begin_saves(sim: Sim) -> None:
             stand_on_grid(sim, capture, job.progress_h)
             continue
         number = state.n_begun
-        stall_h = cost_h(saves.stall_h, drawn.of_saves, saves.stall_table, number, row)
+        stall_h = save_h(sim, saves.stall, number)
         state.n_begun += 1
         completing = saves.parts == 1 or is_due(spec, state.completes_h, job.progress_h)
         save = job.flights[capture][state.n_in_flight]
@@ -137,18 +145,17 @@ def begin_saves(sim: Sim) -> None:
 
 def end_stall(sim: Sim) -> None:
     """End the stall of a save, which then continues in the background or commits."""
-    spec, job, drawn, row = sim.spec, sim.job, sim.drawn, sim.row
+    spec, job = sim.spec, sim.job
     capture = job.stalled_by
     job.stalled_by = NONE
     saves, save = spec.captures[capture], job.flights[capture][job.saves[capture].n_in_flight]
-    number = save.number
-    behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
+    behind_h = save_h(sim, saves.background, save.number)
     if behind_h > 0.0:
         go_behind(sim, capture, behind_h)
         note(sim, EventKind.SAVE_RESUMED, NONE)
     else:
         completing = save.completes_h < inf
-        commit(sim, capture, save.content_h, number, completing)
+        commit(sim, capture, save.content_h, save.number, completing)
 
 
 def commit(sim: Sim, capture: int, content_h: float, number: int, completing: bool) -> None:
@@ -184,14 +191,13 @@ def commit(sim: Sim, capture: int, content_h: float, number: int, completing: bo
 
 def begin_flush(sim: Sim, capture: int, content_h: float) -> None:
     """A flush begins."""
-    spec, job, drawn, row = sim.spec, sim.job, sim.drawn, sim.row
+    spec, job = sim.spec, sim.job
     saves, number = spec.captures[capture], job.saves[capture].n_begun
     job.saves[capture].n_begun += 1
     flight = job.flights[capture][job.saves[capture].n_in_flight]
     flight.content_h, flight.number, flight.due_h, flight.completes_h = content_h, number, 0.0, 0.0
     note(sim, EventKind.SAVE_STARTED, NONE)
-    behind_h = cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
-    go_behind(sim, capture, behind_h)
+    go_behind(sim, capture, save_h(sim, saves.background, number))
 
 
 def go_behind(sim: Sim, capture: int, behind_h: float) -> None:
@@ -207,10 +213,7 @@ def remove_flight(sim: Sim, capture: int, place: int) -> None:
     job = sim.job
     job.saves[capture].n_in_flight -= 1
     for n in range(place, job.saves[capture].n_in_flight + (job.stalled_by == capture)):
-        flight, after = job.flights[capture][n], job.flights[capture][n + 1]
-        flight.content_h, flight.begun_h, flight.at_h = after.content_h, after.begun_h, after.at_h
-        flight.number, flight.order = after.number, after.order
-        flight.due_h, flight.completes_h = after.due_h, after.completes_h
+        job.flights[capture][n] = job.flights[capture][n + 1]
 
 
 def commit_all_due(sim: Sim, until_h: float) -> None:

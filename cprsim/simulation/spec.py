@@ -67,7 +67,19 @@ WALL, UPTIME, PROGRESS = range(3)
     PLANNED, DETECT, SAVE, WAIT, RETRY, RESCHEDULE, REGROUP, LOAD, WARM_UP, REPLAY, REBUILD,
 ) = range(len(STAGE_ORDER))  # fmt: skip
 
+# Columns of a job's hours: those of the stages by their kind, and these
+LOST, DEGRADED, TAX = range(len(STAGE_ORDER), len(STAGE_ORDER) + 3)
+COLUMNS: tuple[str, ...] = (*STAGE_ORDER, "lost", "degraded", "tax")
+
 MOST_CAPTURES = MOST_SOURCES = MOST_TIERS  # a tier is written by one capture
+
+
+@record
+class CostSpec:
+    """Hours that something takes."""
+
+    hours: float  # NaN: they vary
+    table: int  # of their draws, or NONE
 
 
 @record
@@ -82,8 +94,7 @@ class TierSpec:
     stride: int  # slots between neighbours of a group
     tolerates: int  # lost slots of a group whose shards can still be had
     generations: int  # contents that it keeps
-    load_h: float
-    load_table: int
+    load: CostSpec
     shares: bool  # a link with other loads
     p_corrupt: float
 
@@ -98,10 +109,8 @@ class CaptureSpec:
     after: int  # the capture whose commits it follows, or NONE
     nth: int  # of these it copies
     parts: int  # saves that make one content
-    stall_h: float
-    stall_table: int
-    background_h: float
-    background_table: int
+    stall: CostSpec
+    background: CostSpec
     in_flight: int  # at most
     skips: bool  # a save that is due while so many are in flight; else the job waits
     is_followed: bool  # by a flush
@@ -110,14 +119,18 @@ class CaptureSpec:
     p_fail: float
 
 
+NO_COST = CostSpec(0.0, NONE)
+NO_SAVES = CaptureSpec(
+    NONE, inf, 0, NONE, 1, 1, NO_COST, NO_COST, 1, False, False, False, False, 0.0
+)  # in place of the first where a policy has none
+
+
 @record
 class StageSpec:
     """A stage of a recovery."""
 
     kind: int
-    part: int  # that its hours go into
-    cost_h: float
-    table: int
+    cost: CostSpec
     has_cost: bool  # of its own
     blocks: bool  # the job meanwhile
     each: bool  # a wait is over for each slot by itself
@@ -125,8 +138,7 @@ class StageSpec:
     copies_again: bool  # what its slots held is on other slots when it ends
     # of a retry
     gives_up_after: int  # failed attempts in a row; 0: never
-    operator_h: float  # its cost then
-    operator_table: int
+    operator: CostSpec  # its cost then
 
 
 @record
@@ -144,7 +156,7 @@ class RuleSpec:
     is_transparent: bool  # of the saves in flight
     replays: bool
     loads: bool
-    again_table: int  # how many attempts to restart fail, or NONE
+    attempts: CostSpec  # how many attempts to restart fail, drawn as hours are
     again: int  # stage at which each begins
     load_h: float  # what its loads cost by themselves
     sources: Annotated[list[int], MOST_SOURCES]  # tiers, NONE behind the last
@@ -156,11 +168,9 @@ class ScopeSpec:
     """A kind of failure."""
 
     wipes: int  # the highest level of memory that it takes
-    detect_h: float
-    table: int
+    detect: CostSpec
     needs_node: bool
-    latency_h: float  # of a silent error; infinite for others
-    latency_table: int
+    latency: CostSpec  # of a silent error; infinite for others
 
 
 @record
@@ -185,19 +195,12 @@ class Spec:
     is_uneven: bool  # they differ
     link_bytes_per_h: float
     server_bytes_per_h: float
-    n_parts: int
-    # columns of the parts that no stage names, NONE where a policy has none
-    lost: int
-    save: int
-    wait: int
-    degraded: int
-    taxed: int
     # elastic: the role's slots, in units; no slots where the job is not
     elastic_first: int
     elastic_size: int
     unit: int
-    elastic_speed: Annotated[list[float], MOST_UNITS + 1]  # by units lost
-    elastic_regroup_h: Annotated[list[float], MOST_UNITS + 1]
+    elastic_speed: Annotated[list[float], MOST_UNITS + 1]  # by units with a slot in a recovery
+    elastic_regroup_h: Annotated[list[float], MOST_UNITS + 1]  # of a regrouping that begins then
     n_tiers: int
     tiers: Annotated[list[TierSpec], MOST_TIERS]
     n_captures: int
@@ -245,12 +248,12 @@ def shares(tier: Tier) -> bool:
     return isinstance(tier.load, Storage) and tier.load.transfer_h(1) > 0.0
 
 
-def fixed(tables: dict[str, Duration], name: str, cost: Duration | None) -> tuple[float, int]:
-    """The hours of a cost and NONE; NaN and the number of its table where it varies."""
+def cost_of(tables: dict[str, Duration], name: str, cost: Duration | None) -> CostSpec:
+    """A cost in numbers; it gets a table where it varies."""
     if cost is None or isinstance(cost, Constant):
-        return (0.0 if cost is None else cost.mean_h), NONE
+        return CostSpec(0.0 if cost is None else cost.mean_h, NONE)
     tables[name] = cost
-    return nan, len(tables) - 1
+    return CostSpec(nan, len(tables) - 1)
 
 
 @lru_cache(maxsize=256)
@@ -260,7 +263,7 @@ def spec_of(job: SimulatedJob) -> tuple[Spec, Tables]:
     tiers = [_tier(job, tier, tables) for tier in policy.tiers]
     captures = [_capture(job, capture, tables) for capture in policy.captures]
     stages = [
-        _stage(policy, f"stage/{r}/{s}", stage, tables)
+        _stage(f"stage/{r}/{s}", stage, tables)
         for r, rule in enumerate(policy.rules)
         for s, stage in enumerate(rule.stages)
     ]
@@ -279,10 +282,6 @@ def spec_of(job: SimulatedJob) -> tuple[Spec, Tables]:
     regroup_h = (elastic and elastic.regroup_h) or (0.0,)
     deadline_h = STOPPED_BEYOND * job.useful_h
     planned = job.horizon_h is not None and job.horizon_h <= deadline_h
-    lost, save, wait, degraded, taxed = (
-        policy.parts.index(part) if part in policy.parts else NONE
-        for part in ("lost", "save", "wait", "degraded", "tax")
-    )
     spec = Spec(
         useful_h=job.useful_h,
         end_h=deadline_h if job.horizon_h is None or not planned else job.horizon_h,
@@ -302,12 +301,6 @@ def spec_of(job: SimulatedJob) -> tuple[Spec, Tables]:
         is_uneven=bool(link.bytes_of_shards),
         link_bytes_per_h=link.bandwidth_bytes_per_h,
         server_bytes_per_h=link.server_bandwidth_bytes_per_h,
-        n_parts=len(policy.parts),
-        lost=lost,
-        save=save,
-        wait=wait,
-        degraded=degraded,
-        taxed=taxed,
         elastic_first=units.start,
         elastic_size=len(units),
         unit=1 if elastic is None else elastic.unit_nodes,
@@ -317,7 +310,7 @@ def spec_of(job: SimulatedJob) -> tuple[Spec, Tables]:
         tiers=tiers,
         n_captures=len(captures),
         most_frequent_capture=min(often, key=lambda n: captures[n].every_h, default=NONE),
-        captures=captures,
+        captures=captures or [NO_SAVES],
         n_rules=len(rules),
         rules=rules,
         stages=stages,
@@ -333,7 +326,6 @@ def _tier(job: SimulatedJob, tier: Tier, tables: Tables) -> TierSpec:
     role, place = job.cluster.slots(tier.role), tier.placement
     groups = place if isinstance(place, Groups) else Groups(1, 0)
     load = None if isinstance(tier.load, Storage) else tier.load
-    load_h, load_table = fixed(tables.of_failures, f"load/{tier.name}", load)
     return TierSpec(
         level=tier.medium.level,
         first=role.start,
@@ -343,8 +335,7 @@ def _tier(job: SimulatedJob, tier: Tier, tables: Tables) -> TierSpec:
         stride=len(role) // groups.size if groups.strided else 1,
         tolerates=groups.tolerates,
         generations=tier.generations,
-        load_h=load_h,
-        load_table=load_table,
+        load=cost_of(tables.of_failures, f"load/{tier.name}", load),
         shares=shares(tier),
         p_corrupt=tier.p_corrupt,
     )
@@ -354,9 +345,6 @@ def _capture(job: SimulatedJob, capture: SaveSchedule, tables: Tables) -> Captur
     captures, tiers = job.policy.captures, [tier.name for tier in job.policy.tiers]
     written_by = {of.tier: number for number, of in enumerate(captures)}
     every_h = inf if capture.every_h is None else capture.every_h
-    of = tables.of_saves
-    stall_h, stall_table = fixed(of, f"stall/{capture.tier}", capture.stall)
-    background_h, background_table = fixed(of, f"background/{capture.tier}", capture.background)
     return CaptureSpec(
         tier=tiers.index(capture.tier),
         every_h=every_h,
@@ -364,10 +352,8 @@ def _capture(job: SimulatedJob, capture: SaveSchedule, tables: Tables) -> Captur
         after=NONE if capture.after is None else written_by[capture.after],
         nth=capture.every_nth,
         parts=capture.parts,
-        stall_h=stall_h,
-        stall_table=stall_table,
-        background_h=background_h,
-        background_table=background_table,
+        stall=cost_of(tables.of_saves, f"stall/{capture.tier}", capture.stall),
+        background=cost_of(tables.of_saves, f"background/{capture.tier}", capture.background),
         in_flight=capture.in_flight,
         skips=capture.when_busy is WhenBusy.SKIP,
         is_followed=capture.tier in {of.after for of in captures},
@@ -393,9 +379,7 @@ def _rule(job: SimulatedJob, number: int, rule: Rule, first_stage: int, tables: 
         scopes -= {scope.name for scope in job.scopes if scope.silent}  # live copies hold the error
     kinds = [stage.kind for stage in rule.stages]
     p_fail = max((stage.p_fail for stage in rule.stages), default=0.0)
-    _, again_table = fixed(
-        tables.of_failures, f"attempts/{number}", FailedAttempts(p_fail) if p_fail else None
-    )
+    failed = FailedAttempts(p_fail) if p_fail else None
     loads = [stage.cost for stage in rule.stages if stage.kind is StageKind.LOAD]
 
     def padded(of: tuple[str, ...]) -> list[int]:
@@ -413,59 +397,55 @@ def _rule(job: SimulatedJob, number: int, rule: Rule, first_stage: int, tables: 
         is_transparent=rule.is_transparent,
         replays=StageKind.REPLAY in kinds,
         loads=StageKind.LOAD in kinds,
-        again_table=again_table,
+        attempts=cost_of(tables.of_failures, f"attempts/{number}", failed),
         again=kinds.index(StageKind.RESCHEDULE) if p_fail else NONE,
-        load_h=sum(fixed({}, "", cost)[0] for cost in loads),
+        load_h=sum(cost_of({}, "", cost).hours for cost in loads),
         sources=padded(rule.sources),
         needs=padded(rule.needs),
     )
 
 
-def _stage(policy: Policy, name: str, stage: Stage, tables: Tables) -> StageSpec:
-    cost_h, table = fixed(tables.of_failures, name, stage.cost)
-    operator_h, operator_table = fixed(
-        tables.of_failures, name.replace("stage", "operator"), stage.operator
-    )
+def _stage(name: str, stage: Stage, tables: Tables) -> StageSpec:
+    of, operator = tables.of_failures, name.replace("stage", "operator")
     return StageSpec(
         kind=STAGE_ORDER.index(stage.kind),
-        part=policy.parts.index(stage.kind.value),
-        cost_h=cost_h,
-        table=table,
+        cost=cost_of(of, name, stage.cost),
         has_cost=stage.cost is not None,
         blocks=stage.blocks,
         each=stage.each,
         grows_h=nan if stage.grows_h is None else stage.grows_h,
         copies_again=stage.copies_again,
         gives_up_after=stage.gives_up_after,
-        operator_h=operator_h,
-        operator_table=operator_table,
+        operator=cost_of(of, operator, stage.operator),
     )
 
 
 def _scope(scope: Scope, tables: Tables) -> ScopeSpec:
-    detect_h, table = fixed(tables.of_failures, f"detect/{scope.name}", scope.detect)
-    latency_h, latency_table = inf, NONE
-    if scope.latency is not None:
-        latency_h, latency_table = fixed(tables.of_failures, "latency", scope.latency)
+    detect, latency = (
+        cost_of(tables.of_failures, f"detect/{scope.name}", scope.detect),
+        scope.latency,
+    )
     return ScopeSpec(
         wipes=scope.wipes,
-        detect_h=detect_h,
-        table=table,
+        detect=detect,
         needs_node=scope.needs_node,
-        latency_h=latency_h,
-        latency_table=latency_table,
+        latency=(
+            CostSpec(inf, NONE)
+            if latency is None
+            else cost_of(tables.of_failures, "latency", latency)
+        ),
     )
 
 
 def has_closed_form(spec: Spec) -> bool:
     """Whether the job has constant costs and at most one kind of save, without background work."""
-    captures = spec.captures
+    captures = spec.captures[: spec.n_captures]
     if len(captures) > 1 or spec.elastic_size or spec.is_uneven or spec.tax:
         return False
     if spec.n_spares != NONE or spec.silent != NONE or spec.stop != NONE:
         return False
     for saves in captures:
-        if saves.background_h or saves.on_notice or saves.p_fail:
+        if saves.background.hours or saves.on_notice or saves.p_fail:
             return False
     tier = captures[0].tier if captures else NONE
     if captures and spec.tiers[tier].p_corrupt > 0.0:

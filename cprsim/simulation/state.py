@@ -6,23 +6,19 @@ Compiled, they are numpy records and arrays; under SimPy, objects and lists of t
 from __future__ import annotations
 
 from collections.abc import MutableMapping, MutableSequence
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
 from cprsim.job.legal import MOST_TIERS
-from cprsim.job.policy import MOST_GENERATIONS, MOST_IN_FLIGHT, PARTS_IN_ORDER
-from cprsim.job.records import EventKind, Floats, Ints
+from cprsim.job.policy import MOST_GENERATIONS, MOST_IN_FLIGHT
+from cprsim.job.records import Floats, Ints
 from cprsim.simulation.job import SimulatedJob
-from cprsim.simulation.records import as_record, dtype_of, fields_of, record, zeros
-from cprsim.simulation.spec import (
-    MOST_CAPTURES,
-    NONE,
-    OUTSIDE,
-    Spec,
-    link_of,
-    spec_of,
-)
+from cprsim.simulation.records import Places, as_record, dtype_of, record, zeros
+from cprsim.simulation.spec import COLUMNS, MOST_CAPTURES, NONE, OUTSIDE, Spec, link_of, spec_of
+
+if TYPE_CHECKING:
+    from cprsim.simulation.log import LogLines
 
 N_LEVELS = OUTSIDE
 N_OF_LOSS = 5
@@ -38,6 +34,15 @@ class CaptureState:
     completes_h: float  # progress at which a save that is due completes a content
     n_begun: int
     n_in_flight: int
+
+
+@record
+class Content:
+    """What a save has committed to a tier."""
+
+    progress_h: float
+    order: int  # of its writing
+    corrupt: bool
 
 
 @record
@@ -60,7 +65,6 @@ class Recovery:
     rule: int  # NONE: this place is free
     stage: int  # of its rule
     kind: int  # of that stage
-    part: int  # that its hours go into, where it blocks
     ends_at_h: float  # the stage; infinite: others decide when
     load_h: float
     replay_h: float
@@ -116,7 +120,7 @@ class JobState:
     frontier_h: float  # the most progress so far: below it, work is done again
     speed: float  # if nothing blocks or stalls it
     replay_speed: float
-    hours: Annotated[list[float], len(PARTS_IN_ORDER)]  # of each part
+    hours: Annotated[list[float], len(COLUMNS)]
     # saves
     stall_ends_at_h: float
     stalled_by: int  # capture, whose first free flight is the save
@@ -137,8 +141,7 @@ class JobState:
     n_recoveries: int  # places in use, the free ones between them included
     n_begun: int  # recoveries of all replications
     serial: int  # of the latest failure of all that has one
-    blocked_by: int  # the kind of stage, the least advanced one that blocks the job ...
-    blocked_part: int  # ... and the part that its hours go into
+    blocked_by: int  # the kind of stage, the least advanced one that blocks the job
     blocked_h: float  # so far
     stage_ends_at_h: float  # instant at which the next stage of a recovery ends
     # nodes
@@ -154,9 +157,7 @@ class JobState:
     link_ends_at_h: float  # ... and that instant
     # copies: commits, wipes and returns are numbered in one order; a copy is there if it was
     # written after its slot was last wiped
-    content_h: Annotated[list[list[float]], MOST_TIERS, MOST_GENERATIONS]  # newest commit first
-    order: Annotated[list[list[int]], MOST_TIERS, MOST_GENERATIONS]
-    corrupt: Annotated[list[list[int]], MOST_TIERS, MOST_GENERATIONS]
+    kept: Annotated[list[list[Content]], MOST_TIERS, MOST_GENERATIONS]  # newest commit first
     n_kept: Annotated[list[int], MOST_TIERS]
     tries: Annotated[list[int], MOST_TIERS]  # corrupt contents that the latest choice found
     latest: int  # of all orders
@@ -178,20 +179,6 @@ class Drawn(NamedTuple):
     keys: Ints  # (n_captures, n_replications) of `copies.uniform`
 
 
-class Places(list[Recovery]):
-    """Places for recoveries, for Python: a recovery that is put into one is copied, as in numpy."""
-
-    def __setitem__(self, place: Any, of: Any) -> None:
-        for name in fields_of(Recovery):
-            setattr(self[place], name, getattr(of, name))
-
-
-class Notes(Protocol):
-    """Log of a replication, to which the step writes."""
-
-    def note(self, at_h: float, kind: EventKind, progress_h: float, slot: int) -> None: ...
-
-
 class Sim(NamedTuple):
     """A replication, as the step takes it."""
 
@@ -202,22 +189,23 @@ class Sim(NamedTuple):
     drawn: Drawn
     row: int  # of the replication in what is drawn
     losses: Floats  # (n_room, N_OF_LOSS), which is filled; without rows none are kept
-    log: Notes | None  # that notes are made in; None: they are not kept
+    log: LogLines | None  # that notes are made in; None: they are not kept
 
 
 # --------------------------------------------------------------------------- compiled
 
 
-def arrays_of(job: SimulatedJob, n_recoveries: int) -> tuple[Any, ...]:
-    """The spec, the job, its slots and places for recoveries, as arrays of records."""
+def records_of(job: SimulatedJob, n_recoveries: int, drawn: Drawn, losses: Floats) -> Sim:
+    """A replication of a job, as numpy records and arrays of them."""
     spec, _ = spec_of(job)
-    slots = np.zeros(spec.n_slots + max(spec.n_spares, 0), dtype_of(Slot))
+    slots: Any = np.zeros(spec.n_slots + max(spec.n_spares, 0), dtype_of(Slot))
     slots["recovery"] = NONE
     shards = job.cluster.shard_slots
     if sizes := link_of(job.policy).bytes_of_shards:
         slots["shard_bytes"][shards.start : shards.stop] = sizes
-    recoveries = np.zeros(n_recoveries, dtype_of(Recovery))
-    return as_record(spec), np.zeros(1, dtype_of(JobState)), slots, recoveries
+    recoveries: Any = np.zeros(n_recoveries, dtype_of(Recovery))
+    records: Any = as_record(spec)[0], np.zeros(1, dtype_of(JobState))[0]
+    return Sim(records[0], records[1], slots, recoveries, drawn, 0, losses, None)
 
 
 # --------------------------------------------------------------------------- objects
@@ -238,13 +226,12 @@ class Slots(dict[int, Slot]):
 
 
 def job_of(spec: Spec) -> JobState:
-    """Return a job state for Python, with room for its policy's captures, tiers and parts."""
+    """Return a job state for Python, with room for its policy's captures and tiers."""
     most = max((tier.generations for tier in spec.tiers), default=1)
     flights = 1 + max((capture.in_flight for capture in spec.captures), default=0)
-    kept = (spec.n_tiers, most)
     lengths: dict[str, tuple[int, ...]] = {
-        "hours": (spec.n_parts,), "saves": (spec.n_captures,),
-        "flights": (spec.n_captures, flights), "content_h": kept, "order": kept, "corrupt": kept,
+        "saves": (spec.n_captures,),
+        "flights": (spec.n_captures, flights), "kept": (spec.n_tiers, most),
         "n_kept": (spec.n_tiers,), "tries": (spec.n_tiers,),
     }  # fmt: skip
     return zeros(JobState, lengths)
@@ -256,13 +243,13 @@ NO_DRAWS = Drawn(NO_LOSSES, NO_LOSSES, np.zeros((0, 0), dtype=np.int64))
 
 def sim_of(
     job: SimulatedJob, drawn: Drawn = NO_DRAWS, row: int = 0, losses: Floats = NO_LOSSES,
-    log: Notes | None = None,
+    log: LogLines | None = None,
 ) -> Sim:  # fmt: skip
     """A replication of a job, for Python."""
     spec, _ = spec_of(job)
     sizes = link_of(job.policy).bytes_of_shards
     slots = Slots(sizes, job.cluster.shard_slots.start if sizes else 0)
-    return Sim(spec, job_of(spec), slots, Places(), drawn, row, losses, log)
+    return Sim(spec, job_of(spec), slots, Places[Recovery](), drawn, row, losses, log)
 
 
 def no_recovery() -> Recovery:

@@ -19,18 +19,7 @@ from typing import NamedTuple
 from cprsim.compiling import inlined
 from cprsim.job.intervals import ROUNDING
 from cprsim.job.records import EventKind, Floats, Ints
-from cprsim.simulation.copies import (
-    begin,
-    choose,
-    corrupt_state,
-    drop_beyond,
-    forget_wipes,
-    goes_back_to,
-    is_of,
-    keep,
-    reverts_of,
-    wipe,
-)
+from cprsim.simulation import copies, recoveries, saves
 from cprsim.simulation.job import (
     HARDLY_AFTER,
     MAX_FAILURES_WITHOUT_PROGRESS,
@@ -39,47 +28,24 @@ from cprsim.simulation.job import (
     NOTICE,
 )
 from cprsim.simulation.log import note
-from cprsim.simulation.recoveries import (
-    end_loads,
-    end_recovery,
-    end_stages,
-    free_place,
-    is_held,
-    next_stage,
-    plan_link,
-    read_link,
-    refresh,
-    return_nodes,
-    take_load,
-    take_over,
-    takes_in,
-)
-from cprsim.simulation.saves import (
-    abandon_saves,
-    begin_saves,
-    commit_all_due,
-    cost_h,
-    end_stall,
-    is_due,
-    make_due,
-    next_due,
-    next_flight,
-    oldest_flush,
-    stand_on_grid,
-    wait_for_last,
-)
 from cprsim.simulation.spec import (
     ALL,
+    COLUMNS,
+    DEGRADED,
     FINISHED,
     GOING,
+    LOST,
     NONE,
     PLANNED,
     SAME_INSTANT,
+    SAVE,
     SHARDS,
     STOPPED,
     STOPPING,
     STRUCK,
+    TAX,
     UPTIME,
+    WAIT,
     WALL,
     Spec,
 )
@@ -117,7 +83,7 @@ def start(sim: Sim) -> None:
         slot = slots[n].recent
         slots[slot].recovery = NONE
         slots[slot].vacant = slots[slot].asked = False
-    begin(sim)
+    copies.begin(sim)
     job.now_h = job.progress_h = job.frontier_h = job.blocked_h = 0.0
     job.stale_h = job.stale_since_reload_h = 0.0
     job.course += 1
@@ -134,9 +100,9 @@ def start(sim: Sim) -> None:
     job.frontier_at_failure_h = -1.0
     job.status = GOING
     for capture in range(spec.n_captures):
-        stand_on_grid(sim, capture, 0.0)
+        saves.stand_on_grid(sim, capture, 0.0)
         job.saves[capture].n_begun = job.saves[capture].n_in_flight = 0
-    for column in range(spec.n_parts):
+    for column in range(len(COLUMNS)):
         job.hours[column] = 0.0
     note(sim, EventKind.STARTED, NONE)
 
@@ -160,7 +126,7 @@ def next_event(sim: Sim, fails_at_h: float) -> Next:
             return NOTHING_NEXT
         behind = job.progress_h < job.frontier_h
         per_h = rate(spec, job.speed, job.replay_speed, behind) if works else 0.0
-        if not works or per_h > 0.0 or not takes_in(sim):
+        if not works or per_h > 0.0 or not recoveries.takes_in(sim):
             break
 
     # when the failure comes
@@ -176,14 +142,14 @@ def next_event(sim: Sim, fails_at_h: float) -> Next:
     # what else comes next
     at_h, reaches_h, target_h = others_at_h(sim), inf, spec.useful_h
     if per_h > 0.0:
-        target_h = min(target_h, next_due(sim))
+        target_h = min(target_h, saves.next_due(sim))
         if behind:
             target_h = min(target_h, job.frontier_h)
         reaches_h = job.now_h + hours_of(target_h - job.progress_h, per_h)
         at_h = min(at_h, reaches_h)
     elif job.stalled_by != NONE:
         at_h = min(at_h, job.stall_ends_at_h)
-    commits_h, _, _ = next_flight(sim)
+    commits_h, _, _ = saves.next_flight(sim)
     return Next(fails_h, min(at_h, commits_h), commits_h, per_h, reaches_h, target_h)
 
 
@@ -196,15 +162,15 @@ def works_on(sim: Sim) -> bool:
     # a node came on the cluster, and what else ends now may block the job before it saves
     if others_at_h(sim) <= job.now_h + SAME_INSTANT * spec.useful_h:
         return False
-    if is_due(spec, next_due(sim), job.progress_h):
-        begin_saves(sim)
+    if saves.is_due(spec, saves.next_due(sim), job.progress_h):
+        saves.begin_saves(sim)
         if job.stalled_by != NONE or job.waits_for != NONE:
             return False
     if job.progress_h < spec.useful_h:
         return True
-    wait_for_last(sim)
+    saves.wait_for_last(sim)
     if job.waits_for == NONE:
-        commit_all_due(sim, job.now_h + SAME_INSTANT * spec.useful_h)
+        saves.commit_all_due(sim, job.now_h + SAME_INSTANT * spec.useful_h)
         job.status = FINISHED
     return False
 
@@ -232,16 +198,16 @@ def hours_of(work_h: float, per_h: float) -> float:
 @inlined
 def advance(sim: Sim, to_h: float, event: Next) -> None:
     """On to an instant, not after the next event: book the hours up to then."""
-    spec, job = sim.spec, sim.job
+    job = sim.job
     passed_h = to_h - job.now_h
     job.now_h = to_h
     if job.blocked_by != NONE:
-        job.hours[job.blocked_part] += passed_h
+        job.hours[job.blocked_by] += passed_h
         job.blocked_h += passed_h
     elif job.stalled_by != NONE or job.waits_for != NONE:
-        job.hours[spec.save] += passed_h
+        job.hours[SAVE] += passed_h
     elif job.speed == 0.0:
-        job.hours[spec.wait] += passed_h
+        job.hours[WAIT] += passed_h
     else:
         before_h = job.progress_h
         reached = event.reaches_h == to_h
@@ -255,15 +221,13 @@ def book_work(sim: Sim, before_h: float, passed_h: float) -> None:
     gained_h = job.progress_h - before_h
     if before_h < job.frontier_h:
         gained_h /= job.replay_speed
-        job.hours[spec.lost] += gained_h
+        job.hours[LOST] += gained_h
         if job.progress_h == job.frontier_h:
             note(sim, EventKind.CAUGHT_UP, NONE)
     else:
         job.frontier_h = job.progress_h
-    if spec.taxed != NONE:
-        job.hours[spec.taxed] += spec.tax * gained_h
-    if spec.degraded != NONE:
-        job.hours[spec.degraded] += passed_h * (1.0 - job.speed)
+    job.hours[TAX] += spec.tax * gained_h
+    job.hours[DEGRADED] += passed_h * (1.0 - job.speed)
 
 
 @inlined
@@ -275,22 +239,22 @@ def complete(sim: Sim, event: Next, nobody: FailedSlots) -> None:
     spec, job = sim.spec, sim.job
     until_h = job.now_h + SAME_INSTANT * spec.useful_h
     if event.commits_h <= until_h:
-        commit_all_due(sim, until_h)
+        saves.commit_all_due(sim, until_h)
     if job.stalled_by != NONE and job.stall_ends_at_h <= until_h:
-        end_stall(sim)
+        saves.end_stall(sim)
     if job.next_return_h <= until_h:
-        return_nodes(sim, until_h)
+        recoveries.return_nodes(sim, until_h)
     changed = False
     while job.link_ends_at_h <= until_h:
         job.link_bytes, job.link_read_at_h = job.link_ends_bytes, job.now_h
-        end_loads(sim, NONE)
-        plan_link(sim)
+        recoveries.end_loads(sim, NONE)
+        recoveries.plan_link(sim)
         changed = True
     if job.stage_ends_at_h <= until_h:
-        end_stages(sim, until_h)
+        recoveries.end_stages(sim, until_h)
         changed = True
     if changed:
-        refresh(sim)
+        recoveries.refresh(sim)
     if job.stops_at_h <= until_h:
         fail(sim, FailedSlots(spec.stop, nobody.slots, nobody.repair_h))
     if job.noticed_at_h <= until_h:
@@ -299,9 +263,9 @@ def complete(sim: Sim, event: Next, nobody: FailedSlots) -> None:
 
 def end(sim: Sim) -> None:
     """End the job, and book as lost the work that was not redone."""
-    spec, job = sim.spec, sim.job
+    job = sim.job
     if job.status == FINISHED and job.progress_h < job.frontier_h:
-        job.hours[spec.lost] += job.frontier_h - job.progress_h
+        job.hours[LOST] += job.frontier_h - job.progress_h
         job.frontier_h = job.progress_h
 
 
@@ -311,19 +275,20 @@ def end(sim: Sim) -> None:
 def stop(sim: Sim, everybody: FailedSlots) -> None:
     """A planned stop: the job saves, unless a recovery blocks it, and then all stand."""
     spec, job = sim.spec, sim.job
-    saves, saved = spec.stop_saves, job.waits_for == STOPPING
+    saved = job.waits_for == STOPPING
     number = floor(job.now_h / spec.stop_every_h * (1.0 + ROUNDING)) + 1
     if job.blocked_by == PLANNED or job.progress_h >= spec.useful_h:
         job.stops_at_h = number * spec.stop_every_h
         return
-    if saves != NONE and job.blocked_by == NONE and not saved:
-        job.waits_for, job.stops_at_h = STOPPING, job.now_h + whole_save_h(sim, saves)
+    if spec.stop_saves != NONE and job.blocked_by == NONE and not saved:
+        job.waits_for = STOPPING
+        job.stops_at_h = job.now_h + whole_save_h(sim, spec.stop_saves)
         note(sim, EventKind.SAVE_STARTED, NONE)
         if job.stops_at_h > job.now_h:
             return
         saved = True
     if saved:
-        keep(sim, spec.captures[saves].tier, job.progress_h, False)
+        copies.keep(sim, spec.captures[spec.stop_saves].tier, job.progress_h, False)
         job.n_saves += 1
         note(sim, EventKind.SAVE_COMMITTED, NONE)
     job.stops_at_h = number * spec.stop_every_h
@@ -332,20 +297,18 @@ def stop(sim: Sim, everybody: FailedSlots) -> None:
     recover(sim, everybody, job.n_stops - 1)
     for capture in range(spec.n_captures):
         if saved:  # the save stands for all that is due
-            stand_on_grid(sim, capture, job.progress_h)
+            saves.stand_on_grid(sim, capture, job.progress_h)
 
 
 def whole_save_h(sim: Sim, capture: int) -> float:
     """Hours until a whole save is valid, and before it that of a tier that it is copied from."""
-    spec, job, drawn, row = sim.spec, sim.job, sim.drawn, sim.row
-    total_h = 0.0
+    spec, job, total_h = sim.spec, sim.job, 0.0
     while capture != NONE:
-        saves, number = spec.captures[capture], job.saves[capture].n_begun
+        of, number = spec.captures[capture], job.saves[capture].n_begun
         job.saves[capture].n_begun += 1
-        hours = cost_h(saves.stall_h, drawn.of_saves, saves.stall_table, number, row)
-        hours += cost_h(saves.background_h, drawn.of_saves, saves.background_table, number, row)
-        total_h += saves.parts * hours
-        capture = saves.after
+        hours = saves.save_h(sim, of.stall, number) + saves.save_h(sim, of.background, number)
+        total_h += of.parts * hours
+        capture = of.after
     return total_h
 
 
@@ -357,7 +320,7 @@ def fail(sim: Sim, failure: FailedSlots) -> None:
     spec, job = sim.spec, sim.job
     if failure.scope == spec.stop != NOTICE:
         stop(sim, failure)
-        refresh(sim)
+        recoveries.refresh(sim)
         return
     if job.blocked_by == PLANNED and failure.scope != NOTICE:
         if failure.scope == spec.silent and len(failure.slots) == 0:
@@ -365,25 +328,24 @@ def fail(sim: Sim, failure: FailedSlots) -> None:
         note_failed(sim, failure)
         return
     if job.next_return_h <= job.now_h + SAME_INSTANT * spec.useful_h:
-        return_nodes(sim, job.now_h + SAME_INSTANT * spec.useful_h)
+        recoveries.return_nodes(sim, job.now_h + SAME_INSTANT * spec.useful_h)
     if failure.scope == NOTICE:
         for capture in range(spec.n_captures):
             if spec.captures[capture].on_notice:
-                make_due(sim, capture, job.progress_h, job.progress_h)
+                saves.make_due(sim, capture, job.progress_h, job.progress_h)
     elif failure.scope == spec.silent and len(failure.slots):
-        of, tables = spec.scopes[failure.scope], sim.drawn.of_failures
-        latency_h = cost_h(of.latency_h, tables, of.latency_table, job.n_errors, sim.row)
-        corrupt_state(sim, job.progress_h, job.now_h + latency_h)
+        latency_h = saves.failure_h(sim, spec.scopes[failure.scope].latency, job.n_errors)
+        copies.corrupt_state(sim, job.progress_h, job.now_h + latency_h)
     else:
         meet(sim, failure)
-    refresh(sim)
+    recoveries.refresh(sim)
 
 
 def meet(sim: Sim, failure: FailedSlots) -> None:
     """A failure takes the slots that have nodes, unless the job is given up."""
     spec, job = sim.spec, sim.job
     if failure.scope == spec.silent:
-        drop_beyond(sim, job.error_h)
+        copies.drop_beyond(sim, job.error_h)
     job.n_met += 1
     if job.n_met > HARDLY_AFTER and job.now_h > MAX_SLOWDOWN * job.frontier_h:
         job.status = STOPPED
@@ -414,7 +376,7 @@ def strike(sim: Sim, failure: FailedSlots) -> None:
             continue
         slots[job.n_struck].struck = slot
         job.n_struck += 1
-        wipe(sim, slot, of.wipes)
+        copies.wipe(sim, slot, of.wipes)
         if spec.n_spares != NONE and of.needs_node and not slots[slot].vacant:
             slots[slot].vacant = True
             returns_at_h = job.now_h + failure.repair_h[n]
@@ -441,39 +403,38 @@ def recover(sim: Sim, failure: FailedSlots, nth: int) -> None:
     nth : number of the failure, or of the stop, which selects its draws
     """
     spec, job, slots = sim.spec, sim.job, sim.slots
-    chosen, source, content_h = choose(sim, failure.scope)
+    chosen, source, content_h = copies.choose(sim, failure.scope)
     number = chosen if chosen != NONE else spec.n_rules - 1
-    rule, reverts = spec.rules[number], reverts_of(spec, chosen)
+    rule, reverts = spec.rules[number], copies.reverts_of(spec, chosen)
     load_h = loads_h(sim, source, nth)
     back_to_h, n_lost = job.progress_h, 0
     if reverts == ALL:
-        back_to_h = goes_back_to(spec, chosen, job.progress_h, content_h)
+        back_to_h = copies.goes_back_to(spec, chosen, job.progress_h, content_h)
     elif reverts == STRUCK:
         for n in range(job.n_struck):
-            n_lost += is_of(spec, source, slots[n].struck)
+            n_lost += copies.is_of(spec, source, slots[n].struck)
     elif reverts == SHARDS:
         n_lost = spec.tiers[source].size
     if reverts == ALL or not rule.is_transparent:
-        abandon_saves(sim, back_to_h, reverts == ALL, failure.scope == spec.silent)
+        saves.abandon_saves(sim, back_to_h, reverts == ALL, failure.scope == spec.silent)
     note_failed(sim, failure)
     replay_h = 0.0
     if reverts == ALL:
         job.progress_h, job.replay_speed = back_to_h, rule.replay_speed
-        drop_beyond(sim, back_to_h)
+        copies.drop_beyond(sim, back_to_h)
         job.course += 1
         note(sim, EventKind.ROLLED_BACK, NONE)
     elif rule.replays and n_lost:
         replay_h = (job.progress_h - content_h) / rule.replay_speed
 
-    place = free_place(sim)
+    place = recoveries.free_place(sim)
     job.serial += 1
     if spec.shares:
-        read_link(sim)
+        recoveries.read_link(sim)
     if n_lost:
         take_shards(sim, source, reverts == SHARDS, content_h, not rule.replays)
-    take_over(sim, place, reverts == ALL)
+    recoveries.take_over(sim, place, reverts == ALL)
     job.n_begun += 1
-    of, tables = spec.scopes[failure.scope], sim.drawn.of_failures
     recovery = sim.recoveries[place]
     recovery.rule, recovery.stage, recovery.number = number, -1, nth
     recovery.serial, recovery.begun, recovery.kind = job.serial, job.n_begun, NONE
@@ -484,16 +445,16 @@ def recover(sim: Sim, failure: FailedSlots, nth: int) -> None:
     recovery.shares = source != NONE and spec.tiers[source].shares
     recovery.speed = rule.speed
     recovery.load_h, recovery.replay_h = load_h, replay_h
-    recovery.detect_h = cost_h(of.detect_h, tables, of.table, recovery.number, sim.row)
+    recovery.detect_h = saves.failure_h(sim, spec.scopes[failure.scope].detect, nth)
     takes_time = load_h > 0.0 or recovery.shares or not rule.load_h <= 0.0
     recovery.loads = rule.loads and (reverts != STRUCK or n_lost > 0) and takes_time
     for n in range(job.n_recoveries):
-        if n != place and is_held(spec, sim.recoveries[n]):
-            end_recovery(sim, n)
+        if n != place and recoveries.is_held(spec, sim.recoveries[n]):
+            recoveries.end_recovery(sim, n)
     if spec.shares:
-        end_loads(sim, place)
-    next_stage(sim, place)
-    forget_wipes(sim, oldest_flush(sim))
+        recoveries.end_loads(sim, place)
+    recoveries.next_stage(sim, place)
+    copies.forget_wipes(sim, saves.oldest_flush(sim))
 
 
 def loads_h(sim: Sim, source: int, nth: int) -> float:
@@ -502,8 +463,7 @@ def loads_h(sim: Sim, source: int, nth: int) -> float:
     for n in range(spec.n_tiers):
         n_loads = job.tries[n] + (n == source)
         if n_loads:
-            of, tables = spec.tiers[n], sim.drawn.of_failures
-            total_h += n_loads * cost_h(of.load_h, tables, of.load_table, nth, sim.row)
+            total_h += n_loads * saves.failure_h(sim, spec.tiers[n].load, nth)
     return total_h
 
 
@@ -517,8 +477,8 @@ def take_shards(sim: Sim, source: int, whole: bool, content_h: float, loses: boo
     spec, job, slots = sim.spec, sim.job, sim.slots
     for n in range(spec.tiers[source].size if whole else job.n_struck):
         slot = spec.tiers[source].first + n if whole else slots[n].struck
-        if is_of(spec, source, slot):
-            take_load(sim, slot)
+        if copies.is_of(spec, source, slot):
+            recoveries.take_load(sim, slot)
             note(sim, EventKind.REVERTED, slot)
             if loses:
                 lose(sim, slot, content_h)

@@ -9,15 +9,7 @@ from typing import NamedTuple
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.simulation.instants import (
-    JOBS,
-    TICKS,
-    TRANSFERS,
-    Instant,
-    Process,
-    TickClock,
-    come_now,
-)
+from cprsim.simulation.instants import JOBS, TICKS, TRANSFERS, Instant, Process, TickClock, come_now
 from cprsim.simulation.recoveries import rate_of_each
 from cprsim.simulation.spec import NONE
 from cprsim.simulation.state import Sim

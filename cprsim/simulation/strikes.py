@@ -165,28 +165,20 @@ class ScopedBlock:
         self, scope: Ints, first_slot: Ints, slot: Ints, repair_h: Floats
     ) -> tuple[Ints, Ints, Floats]:
         """Failures of racks and of all strike every slot there, with the repair of the first."""
-        shares, n_named = self._shares, np.diff(first_slot)
-        reach = np.array(shares.reaches)[scope]
-        rack = shares.rack or 1
-        in_rack = (reach == Reach.RACK) & (shares.rack is not None)
-        begin = np.where(in_rack, slot[first_slot[:-1]] // rack * rack, 0)
-        wide = in_rack | (reach == Reach.ALL)
-        n_wide = np.where(in_rack, np.minimum(rack, shares.n_slots - begin), shares.n_slots)
-        (of_racks,) = np.nonzero(in_rack & (n_named > 1))  # perhaps in several racks: one by one
-        several = [
-            _of_racks(slot[first_slot[n] : first_slot[n + 1]], rack, shares.n_slots)
-            for n in of_racks
-        ]
-        n_wide[of_racks] = [len(slots) for slots in several]
-        n_struck = np.where(wide, n_wide, n_named)
-        first = np.concatenate([[0], np.cumsum(n_struck)])
-        failure = np.repeat(np.arange(len(scope)), n_struck)
-        nth = np.arange(first[-1]) - first[failure]
-        source = first_slot[failure] + np.where(wide[failure], 0, nth)
-        slots = np.where(wide[failure], begin[failure] + nth, slot[source])
-        for n, rack_slots in zip(of_racks, several, strict=True):
-            slots[first[n] : first[n + 1]] = rack_slots
-        return first, slots, repair_h[source]
+        shares, number = self._shares, np.arange(len(slot))
+        failure = np.repeat(np.arange(len(scope)), np.diff(first_slot))
+        reach = np.array(shares.reaches)[scope][failure]
+        wide = (reach == Reach.ALL) | ((reach == Reach.RACK) & (shares.rack is not None))
+        # a failed slot stands for itself or, with others of its failure, for a block of neighbours
+        size = np.where(reach == Reach.ALL, shares.n_slots, shares.rack or 1)
+        block = np.where(wide, slot // size, number)
+        _, kept = np.unique(failure * (len(slot) + shares.n_slots) + block, return_index=True)
+        begin = np.where(wide, block * size, slot)[kept]
+        n = np.where(wide[kept], np.minimum(size[kept], shares.n_slots - begin), 1)
+        n_struck = np.bincount(failure[kept], n, len(scope)).astype(np.int64)
+        slots = np.repeat(begin - np.cumsum(n) + n, n) + np.arange(n.sum())
+        source = np.repeat(np.where(wide, first_slot[failure], number)[kept], n)
+        return np.concatenate([[0], np.cumsum(n_struck)]), slots, repair_h[source]
 
 
 ScopedFailures = ScopedBlock | ScopedStrikes
@@ -196,10 +188,3 @@ def _rows(first: Ints) -> Ints:
     """The replication of each failure."""
     n = np.diff(first, axis=1)
     return np.repeat(np.tile(np.arange(n.shape[1]), len(n)), n.reshape(-1))
-
-
-def _of_racks(slots: Ints, rack: int, n_slots: int) -> Ints:
-    """All slots of the racks in which some slots are."""
-    racks = np.unique(slots // rack)
-    wide = (racks[:, None] * rack + np.arange(rack)).reshape(-1)
-    return wide[wide < n_slots]

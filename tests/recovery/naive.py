@@ -14,22 +14,9 @@ from math import floor, inf
 
 from cprsim.job import policy as records
 from cprsim.job.distributions import Constant
-from cprsim.job.policy import (
-    Reverts,
-    Rule,
-    SaveSchedule,
-    Scope,
-    Stage,
-    StageKind,
-    Tier,
-    To,
-)  # fmt: skip
+from cprsim.job.policy import Reverts, Rule, SaveSchedule, Scope, Stage, StageKind, Tier, To
 from cprsim.job.records import STOPPED_BEYOND, Clock, Duration, Storage
-from cprsim.simulation.job import (
-    NOTICE,
-    ScopedFailure,
-    SimulatedJob,
-)  # fmt: skip
+from cprsim.simulation.job import NOTICE, ScopedFailure, SimulatedJob
 from tests.recovery.naive_copies import Content, Copies
 from tests.recovery.outcome import ReplicationDraws, ReplicationOutcome, StaleShard
 

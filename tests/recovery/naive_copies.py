@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from cprsim.job.policy import (
-    Groups,
-    Level,
-    Outside,
-    Placement,
-    Reverts,
-    Ring,
-    Rule,
-    Scope,
-    Tier,
-)  # fmt: skip
+from cprsim.job.policy import Groups, Level, Outside, Placement, Reverts, Ring, Rule, Scope, Tier
 from cprsim.simulation.job import SimulatedJob
 
 

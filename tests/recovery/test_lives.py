@@ -6,17 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cprsim.job.policy import (
-    Elastic,
-    Groups,
-    Medium,
-    Ring,
-    Rule,
-    Tax,
-    Tier,
-    To,
-    WhenBusy,
-)
+from cprsim.job.policy import Elastic, Groups, Medium, Ring, Rule, Tax, Tier, To, WhenBusy
 from cprsim.job.records import Clock, Holds, Role, Storage, SubSaves
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from tests.in_step.settings import in_step

@@ -16,11 +16,7 @@ from cprsim.simulation.blocks import Block
 from cprsim.simulation.strikes import ScopeShares
 from tests.making import maker
 from tests.recovery.random_policies import dice_of, random_job
-from tests.simulators import (
-    CLOSE,
-    assert_cluster_agrees,
-    by_simpy,
-)  # fmt: skip
+from tests.simulators import CLOSE, assert_cluster_agrees, by_simpy
 
 # --------------------------------------------------------------------------- drawn failures
 

@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: make orac
 from cprsim.scenario.reading import load_scenario
 from cprsim.torch import FailureInjector
 from cprsim.training.kernel.trials import Saving, ShardFailure, Trial
-from cprsim.training.measuring.runs import forked, own_model
 from cprsim.training.measuring.expectation import check_trainer
+from cprsim.training.measuring.runs import forked, own_model
 from tests.measuring.conftest import JOB
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -17,11 +17,7 @@ from cprsim.commands.reproduce.systems import expert_staleness, poisson, portion
 from cprsim.job.distributions import Constant
 from cprsim.job.policy import Reach, Scope
 from cprsim.job.records import Clock
-from cprsim.recovery.systems.behind import (
-    bits_for,
-    checkfreq_steps,
-    mean_fractions,
-)
+from cprsim.recovery.systems.behind import bits_for, checkfreq_steps, mean_fractions
 from cprsim.recovery.systems.elastic import recycled_speeds
 from cprsim.recovery.systems.memory import standbys
 from cprsim.simulation.job import SimulatedJob
