@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.frailty import ALIKE, Lemons, Shocks
+from cprsim.failures.frailty import Frailty, Shocks
 from cprsim.failures.injected import Injected
 from cprsim.failures.replay import Replay
 from cprsim.failures.several import SeveralSources
@@ -416,14 +416,15 @@ def _slots(cluster: Cluster, role: str) -> range:
 
 def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> FailureSource:
     lemons, watched, shocks = section.lemons, section.shocks, None
-    frailty = section.frailty or ALIKE
+    shape = section.frailty.shape if section.frailty else inf
+    of_lemons = (lemons.share_fraction, lemons.factor) if lemons else (0.0, 1.0)
     if watched is not None:
         total = sum(watched.sizes.values())
         shares = tuple(weight / total for weight in watched.sizes.values())
         shocks = Shocks(1 / watched.every_h, tuple(watched.sizes), shares, watched.nodes)
     nodes = CorrelatedNodes(
         lifetime=Weibull.from_mean(section.mtbf_h, section.shape),
-        frailty=Lemons(lemons.share_fraction, lemons.factor, frailty) if lemons else frailty,
+        frailty=Frailty(*of_lemons, shape),
         shocks=shocks,
         clock=section.clock,
         start=section.start,
