@@ -141,6 +141,8 @@ def columns_of(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> dict[
     """The columns of a table by our names: those declared, those of our names, or recognised."""
     declared = {ours: of for ours, of in spec.names.items() if ours not in NODE_COLUMNS}
     state = declared.pop("state", None)  # which may be the column of causes too
+    if spec.nodes_file and declared.get("node") not in table and "node" in table:
+        declared.pop("node", None)  # of the table of nodes
     found = {ours: declared.get(ours, ours) for ours in (*LOG_COLUMNS, "duration")}
     named_columns(table, declared, path, tuple(found), {"end", "cause", "duration"})
     named_columns(table, {}, path, () if state is None else (state,), ())
