@@ -129,7 +129,7 @@ def kept_studies() -> str:
         for figure in sorted(summary.path.glob("figure*.png")):
             parts += [f"![{summary.title}](../../{figure.relative_to(ROOT).as_posix()})"]
         for one in summary.listings:
-            parts += [one.title, raw_table(one.headings, one.rows)]
+            parts += [one["title"], raw_table(one["headings"], one["rows"])]
         parts += summary.notes
     return "\n\n".join(parts)
 

@@ -117,7 +117,7 @@ def _show(answer: Any, *, as_json: bool, page: Path | None) -> None:
         echo(f"wrote    {file}")
     more = len(document.remarks) - MOST_REMARKS
     if more > 0 and not status.verbose:
-        echo(f"more     {more} more remark{'s' if more > 1 else ''}: with -v, or on the page")
+        echo(f"more     {more} remark{'s' if more > 1 else ''}: with -v, or on the page")
 
 
 # ------------------------------------------------------------------------------ parameters

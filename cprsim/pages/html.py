@@ -30,24 +30,19 @@ def render(document: Document, title: str | None = None) -> str:
 def rendered(template: str, **values: Any) -> str:
     """A template with values; it may take in files of its folder, and pictures as SVG."""
     numbers = count(1)
-    page = _template(template).render(
-        file=lambda name: Markup((_TEMPLATES / name).read_text("utf-8")),
-        number=lambda: next(numbers),
-        image=lambda picture: inline(picture, "svg"),
-        **values,
-    )
-    return printable(page)
+    shared: dict[str, Any] = {
+        "file": lambda name: Markup((_TEMPLATES / name).read_text("utf-8")),
+        "number": lambda: next(numbers),
+        "image": lambda picture: inline(picture, "svg"),
+    }
+    return printable(_template(template).render(shared | values))
 
 
 def fragment(document: Document) -> str:
     """Title, answer, table, remarks and first figure, for a notebook; figures are images."""
-    text = _template("fragment.html").render(
-        document=document,
-        blocks_shown=[*document.main, *document.pictures[:1]],
-        number=lambda: next(_NUMBERS),
-        image=lambda picture: inline(picture, "png"),
-    )
-    return printable(text)
+    shown = [*document.main, *document.pictures[:1]]
+    own = {"number": lambda: next(_NUMBERS), "image": lambda picture: inline(picture, "png")}
+    return rendered("fragment.html", document=document, blocks_shown=shown, **own)
 
 
 _NUMBERS = count(1)  # of all fragments of this process: their names are in one page

@@ -22,7 +22,7 @@ from cprsim.pages.document import (
 from cprsim.pages.figures import save_figure
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|~$]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
-_BEGINS_A_BLOCK = re.compile(r"^(#|\+(?= )|-(?= )|\d+(?=[.)] ))")
+_BEGINS_A_BLOCK = re.compile(r"^(\d+(?=[.)] )|(?=#|[+-] ))")  # a backslash there keeps it text
 
 Place = Callable[[Picture], str]  # the path of a figure
 
@@ -90,12 +90,7 @@ def fenced(text: str) -> str:
 
 def _paragraph(text: str) -> str:
     """Escape the start of a text that would make it a heading or a list."""
-    return _BEGINS_A_BLOCK.sub(_escaped_beginning, _text(text))
-
-
-def _escaped_beginning(match: re.Match[str]) -> str:
-    beginning = match[0]
-    return f"{beginning}\\" if beginning.isdecimal() else f"\\{beginning}"
+    return _BEGINS_A_BLOCK.sub(r"\1\\", _text(text))
 
 
 def _text(text: str) -> str:

@@ -86,7 +86,7 @@ def break_even_sentences(break_evens: Iterable[BreakEven]) -> list[str]:
         unit = f" {input_.unit}" if input_.unit else ""
         span = f"{input_.low:.3g} to {input_.high:.3g}{unit}"
         if input_.at is None:
-            sentences.append(f"{input_.key}: no value from {span} reverses it.")
+            sentences.append(f"No `{input_.key}` from {span} changes the cheapest.")
         else:
             at = f"{significant(input_.at)}{unit}"
             sentences.append(
@@ -120,11 +120,11 @@ def waits_decide(
         if prices is not None and prices.prices.node_hour:
             cents = 100 * more * HOURS_PER_MONTH * prices.spare_node_hour
             cost += f", {shown(cents, prices.currency)} per {WORK}"
-        then = "costs least" if need.is_best else "costs less than half"
+        then = "costs least" if need.is_best else "costs less than half as much"
         then = "is the cheapest" if need.is_best and need.pays else then
         clause = f"{need.system} {then}: {estimated(need.overhead, 100)} % of useful time"
-        clause += "" if need.pays else ", but these nodes cost more than that saves"
-        spares = f"with {need.n_spares} ({cost}), "
+        clause += "" if need.pays else ", but with these nodes more than the best now"
+        spares = f"with {count(need.n_spares, 'spare')} ({cost}), "
         clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
     if clauses:
         each = "; ".join(spares + clause for spares, clause in clauses.items())

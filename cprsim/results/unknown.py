@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isnan
+from math import inf, isinf, isnan
 from typing import Any, cast
 
 import numpy as np
@@ -228,12 +228,14 @@ def crossing(x: Floats, costs: Mapping[str, Floats], best: str) -> tuple[float |
 
 
 def decisive_assumption(
-    loaded: LoadedScenario, choice: str, entries: Mapping[str, str] | None = None
-) -> Assumption | None:
+    loaded: LoadedScenario, choice: str, entries: Mapping[str, str] | None = None,
+    shown: float | None = None,
+) -> Assumption | None:  # fmt: skip
     """The marked input that moves a choice or its overhead most; None where none moves it.
 
     The effect of an input is the greater of two shares of useful time: the change of the least
-    overhead, and the overhead of the choice above that of the best option.
+    overhead, and the overhead of the choice above that of the best option. Both overheads lie as
+    far from that `shown` in the answer, of more replications, as they do on the same failures.
     """
     marks, found = loaded.scenario.marks or {}, list[tuple[float, Assumption]]()
     others = [(key, *other) for key in marks for other in _other_values(loaded, key)]
@@ -259,7 +261,10 @@ def decisive_assumption(
                 best if _surely_less(then[best], then[choice]) else choice,
             )))  # fmt: skip
     moved, most = max(found, key=lambda one: one[0], default=(0.0, None))
-    return most if moved > 0 else None
+    if most is None or moved <= 0:
+        return None
+    beyond = 0.0 if shown is None or isinf(overhead) else shown - overhead
+    return replace(most, overhead=overhead + beyond, overhead_tried=most.overhead_tried + beyond)
 
 
 def _surely_less(overheads: pd.Series[float], than: pd.Series[float]) -> bool:

@@ -220,8 +220,9 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
             message = f"{quoted(entry.low)} as `low` lies above `high`, {quoted(entry.high)}"
             raise ScenarioError.at(place, message, unknown_key)
         here = None if loaded.place(key).option else number_at(loaded.data, key)
-        ends = () if here is None else values_along((entry.low, here, entry.high)).numbers
-        if ends and not ends[0] <= ends[1] <= ends[2]:
+        is_end = str(here) in (str(entry.low), str(entry.high))
+        three = None if here is None or is_end else values_along((entry.low, here, entry.high))
+        if three and three.numbers and list(three.numbers) != sorted(three.numbers):
             message = f"{quoted(entry.low)} to {quoted(entry.high)} leaves out the value itself"
             message = f"{message}, {quoted(here)}"
             raise ScenarioError.at(place, message, unknown_key)

@@ -44,8 +44,8 @@ SCENARIO_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 class Unknown(Model):
     """An input that is not known exactly: the range of its values."""
 
-    low: str | float = Field(description="The least, as the scenario would say it.")
-    high: str | float = Field(description="The most, as the scenario would say it.")
+    low: str | int | float = Field(description="The least, as the scenario would say it.")
+    high: str | int | float = Field(description="The most, as the scenario would say it.")
 
 
 class Scenario(Model):

@@ -86,7 +86,7 @@ def test_a_selection_names_the_unknown_input_that_would_turn_it(scenario: Path) 
 
 
 @pytest.mark.parametrize(
-    "unknown", ["unknown={failures.mtbf: {low: 6 h, high: 30 h}}", "failures.mtbf_95=[6 h, 30 h]"]
+    "unknown", ["unknown={failures.mtbf: {low: 5 h, high: 30 h}}", "failures.mtbf_95=[6 h, 30 h]"]
 )
 def test_node_hours_decide_without_prices(scenario: Path, unknown: str) -> None:
     """Rare saves are cheapest where failures are rare; the MTBF at which both cost the same."""

@@ -47,12 +47,12 @@ def test_the_second_line_has_the_spares_that_halve_the_overhead(command: str) ->
     assert float(str(row[place])) / 100 == pytest.approx(share_of_waits(1), rel=0.2)
     n = int(line.split("with ")[1].split()[0])
     more = f"{n - 1} more node{'s' * (n > 2)}, {100 * (n - 1) / 32:.3g}"
-    assert line.startswith(f"Waits for spares decide: with {n} ({more}")
+    assert line.startswith(f"Waits for spares decide: with {n} spares ({more}")
     assert f"{(n - 1) * 7305:,.2f} USD" in line  # a month of 730.5 h
     costs = {m: share_of_waits(m) + (m - 1) / 32 for m in range(1, 9)}
     assert costs[n] <= min(costs.values()) + 0.01
-    assert "full costs less than half: " in line
-    shown = float(line.split("half: ")[1].split(" ±")[0]) / 100
+    assert "full costs less than half as much: " in line
+    shown = float(line.split("half as much: ")[1].split(" ±")[0]) / 100
     with_more = cprsim.run(TEXT, {"cluster.spares": n}).frames["strategies"]
     assert shown == pytest.approx(with_more["overhead_fraction"][0], rel=0.25)
 

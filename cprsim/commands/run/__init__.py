@@ -108,7 +108,9 @@ def run(
         if choice is not None:
             finish = {k: of for k, of in summary.items() if of[FINISHED].mean == 1}
             decisive |= {
-                "assumption": decisive_assumption(loaded, choice.name),
+                "assumption": decisive_assumption(
+                    loaded, choice.name, shown=summary[choice.name]["overhead_fraction"].mean
+                ),
                 "takes": takes_of(choice, experiment),
                 "spares": spares_of(experiment, finish, [choice.name]),
             }

@@ -97,7 +97,10 @@ def answered(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection
     if selection.limited and loaded.scenario.accuracy is not None:
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
-    assumption = decisive_assumption(loaded, selection.chosen.strategy, selection.entries)
+    chosen = selection.chosen
+    assumption = decisive_assumption(
+        loaded, chosen.strategy, selection.entries, chosen.overhead.mean
+    )
     stand_in = evaluator.limit.metric is not None and is_stand_in(loaded)
     return replace(
         selection,

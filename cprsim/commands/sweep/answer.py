@@ -238,11 +238,9 @@ def _short_names(result: SweepResult) -> list[str]:
 
 
 def _caption(result: SweepResult) -> str:
-    low, high = result.table["n"].min(), result.table["n"].max()
-    replications = f"{high:,}" if low == high else f"{low:,} to {high:,}"
     return (
         f"{result.name}: {hours(result.useful_h)} of useful work, "
-        f"{count(result.n_points, 'point')}, {replications} replications each. Overhead in % of "
+        f"{count(result.n_points, 'point')}, {result.replications} each. Overhead in % of "
         f"useful time, ± half of the 95 % interval."
         f"{'' if result.mode == 'grid' else ' Own: as the scenario says.'}"
     )

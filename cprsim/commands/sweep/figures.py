@@ -41,7 +41,7 @@ from cprsim.pages.figures import (
     words_of_key,
 )
 from cprsim.results.metrics import OVERHEAD, parts_among
-from cprsim.results.words import count, hours
+from cprsim.results.words import hours
 
 RULES = {"young_h": "Young", "daly_h": "Daly", "cpr_h": "CPR"}
 MOST_PANELS, MOST_CURVES = 6, 12
@@ -291,12 +291,7 @@ def rows_on(
     result: SweepResult, axes_shown: Sequence[AxisColumn], quantity: str = OVERHEAD
 ) -> tuple[pd.DataFrame, str]:
     """Rows of a quantity with the other axes at their middle value, and the figure's caption."""
-    rows, n = result.of(quantity), result.table["n"]
-    low, high = int(n.min()), int(n.max())
-    replications = (
-        count(high, "replication") if low == high else f"{low:,} to {count(high, 'replication')}"
-    )
-    words = [f"means of {replications} at each point"]
+    rows, words = result.of(quantity), [f"means of {result.replications} at each point"]
     for axis in result.axes:
         if axis not in axes_shown and result.mode == "grid":
             values = list(dict.fromkeys(rows[axis.column]))

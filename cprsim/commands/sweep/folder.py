@@ -107,6 +107,12 @@ class SweepResult:
         return records_of(rows.loc[[rows["mean"].idxmin()]])[0] if len(rows) else None
 
     @property
+    def replications(self) -> str:
+        """The number of replications of its points, in words."""
+        low, high = self.table["n"].min(), self.table["n"].max()
+        return (f"{low:,} to " if low < high else "") + count(high, "replication")
+
+    @property
     def n_points(self) -> int:
         """Points of the sweep."""
         return len(self.of(OVERHEAD)) // len(self.strategies)

@@ -156,11 +156,14 @@ def systems(
             )
             costs, best = comparison.costs_that_count()
             if best is not None:
+                shown = {system.name: system.overhead.mean for system in comparison.ranked_systems}
                 entries = {name: known.text for name, known in facts.items()}
                 comparison = replace(
                     comparison,
                     break_evens=break_evens_of(loaded, entries, costs, best),
-                    assumption=decisive_assumption(loaded, best, contending(entries, costs, best)),
+                    assumption=decisive_assumption(
+                        loaded, best, contending(entries, costs, best), shown[best]
+                    ),
                 )
             watch.doing("simulating numbers of spares")
             able = {system.name: system.summary for system in comparison.able}
