@@ -204,7 +204,8 @@ GOOD = {
         ("2 row(s) that name several nodes, an outage of each",),
     ),
     "lists of nodes in JSON": Small(
-        '{"node": ["a", "b"], "start": "2024-05-01"}\n{"node": ["a"], "start": "2024-05-03"}\n', {},
+        '{"node": ["a", "b"], "start": "2024-05-01", "gpus": [1, 2, 3]}\n'
+        '{"node": ["a"], "start": "2024-05-03", "gpus": [1, 2, 3]}\n', {},
         {"node_names": ["a", "b"], "n_outages": 3},
     ),
     "a table with the dates of its nodes": Small(
