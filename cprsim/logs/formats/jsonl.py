@@ -46,11 +46,11 @@ def _require_rows(items: list[dict[str, Any]], log: PathLike[str]) -> None:
 
 
 def _lists(item: dict[str, Any], within: str = "") -> Iterator[tuple[bool, int, str]]:
-    """Of lists in an object: whether of objects, length, key; not those of texts, such as nodes."""
+    """Of lists of objects, or of lists, in an object: whether of objects, length, key."""
     for key, value in item.items():
         if isinstance(value, dict):
             yield from _lists(value, f"{within}.{key}")
-        elif isinstance(value, list) and not all(isinstance(name, str) for name in value):
+        elif isinstance(value, list) and value and isinstance(value[0], dict | list):
             yield isinstance(value[0], dict), len(value), f"{within}.{key}"
 
 
