@@ -32,7 +32,7 @@ EVENTS_AT_ONCE = 1 << 16
 MOST_LINES_SHOWN = 3  # lines that can't be read, by their numbers; names of unknown events
 NS_PER_S = 1e9
 NOT_READ = ("revert", "save.wait")  # of partial recovery: refused, as the field `part`
-EVENT_TEXTS = ("part", "mode", "node", "cause", "save_id", "outcome")
+EVENT_TEXTS = ("part", "mode", "node", "cause", "save_id", "outcome", "rank")
 SCHEMA = pa.schema(
     {
         "time_unix_nano": pa.int64(),
@@ -59,7 +59,7 @@ BOUNDS_OF_FIELDS = {  # least, most, and what would be right
     "step_seconds": (1e-9, 1e9, "a time above 0 s"),
 }
 Bounds = dict[str, tuple[float, float, str]]
-NUMBER_AS_NAME = re.compile(rb'("(?:node|save_id)"\s*:\s*)(-?\d+)(?=\s*[,}])')
+NUMBER_AS_NAME = re.compile(rb'("(?:node|save_id|rank)"\s*:\s*)(-?\d+)(?=\s*[,}])')
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,8 @@ def _line_by_line(
         events.append({k: str(value) if k in EVENT_TEXTS else value for k, value in fields.items()})
     if len(misfits) > len(events):
         number, name, value = misfits[0]
-        right = "a text" if FIELDS.get(name, str) is str else "a number, without quotes"
+        kinds: dict[Any, str] = {str: "a text", int: "a whole number, without quotes"}
+        right = kinds.get(FIELDS.get(name, str), "a number, without quotes")
         message = f"{value!r} is not {right}; so in {len(misfits)} events"
         raise trace_error(path, number, message, name)
     return events
