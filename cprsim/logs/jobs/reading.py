@@ -104,7 +104,8 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
             steps.append(table.select(["job", "time_ns", "step", "attempt"]).filter(is_step))
             other_tables.append(table.filter(compute.invert(is_step)))
         if not n_events:
-            raise trace_error(file, None, "holds no event that can be read (docs/events.md)")
+            names = f": it has {one_line(', '.join(unknown))}" * bool(unknown)
+            raise trace_error(file, None, f"holds no event of docs/events.md{names}")
     if damaged:
         places = ", ".join(damaged[:MOST_LINES_SHOWN]) + ", ..." * (len(damaged) > MOST_LINES_SHOWN)
         words = f"line(s) that are no event left out: {places}"
@@ -177,7 +178,12 @@ def _tables(
         message += f", but {one_line(''.join(lines[:1]))!r}"
         if re.match(r"\s*(\[\s*)*\{", head):
             what = "write one JSON object a line with time_unix_nano, in ns, and event at its top"
-            message = f"no line is an event: {what} (`jq -c '.[]'` unpacks an array)"
+            message = (
+                f"no line is an event: {what} (`jq -c '.[]'` unpacks an array), or attempts "
+                "as a CSV with start, end and last_step"
+            )
+        elif '{"time_unix_nano"' in head:
+            message = "events stand behind other text: sed -n 's/^[^{]*{/{/p' FILE leaves it out"
         raise trace_error(path, 1, message)
 
 
