@@ -127,8 +127,8 @@ def _document(
         table=_systems(frames["systems"], frames["jobs"]),
         remarks=[
             *remarks,
-            "Assumed: each failure strikes one of the nodes that hold the state; costs are the "
-            "log's.",
+            "Assumed: each failure strikes one of the nodes that hold the state, at the log's rate "
+            "and costs; where nodes fail together or the rate changes, intervals are too narrow.",
             *(f"Failures are on the clock: {row.clock}; {row.why_clock}."
               for row in clocks.itertuples()),
             f"{AS_IT_RAN} replays the log's interval: its difference from the observed overhead is "
