@@ -284,7 +284,7 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     bare = [
         candidate
         for candidate in selection.finishing.values()
-        if candidate.policy.never_saves(selection.useful_h) and not candidate.policy.leaves_stale
+        if candidate.policy.risks_all(selection.useful_h)
     ]
     if bare:
         worst = max(candidate.worst for candidate in bare)

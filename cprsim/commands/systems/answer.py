@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
+from cprsim.commands.run.contents import kept_sentence
 from cprsim.commands.run.sentences import takes
-from cprsim.commands.select.retention import kept_sentence
 from cprsim.commands.systems.after import FailureImpact, LossKind
 from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY, missing_sentence
 from cprsim.commands.systems.comparison import (
@@ -399,7 +399,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     bare = [
         system.name
         for system in ranked_systems
-        if system.finishes and system.never_saves and not system.policy.leaves_stale
+        if system.finishes and system.risks_all
         and (system.facts.how == FOUND or system in comparison.picks)
     ]  # fmt: skip
     if bare:
