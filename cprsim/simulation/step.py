@@ -226,8 +226,10 @@ def book_work(sim: Sim, before_h: float, passed_h: float) -> None:
             note(sim, EventKind.CAUGHT_UP, NONE)
     else:
         job.frontier_h = job.progress_h
-    job.hours[TAX] += spec.tax * gained_h
-    job.hours[DEGRADED] += passed_h * (1.0 - job.speed)
+    if spec.tax:
+        job.hours[TAX] += spec.tax * gained_h
+    if job.speed < 1.0:
+        job.hours[DEGRADED] += passed_h * (1.0 - job.speed)
 
 
 @inlined
