@@ -418,7 +418,7 @@ def recover(sim: Sim, failure: FailedSlots, nth: int) -> None:
     elif reverts == SHARDS:
         n_lost = spec.tiers[source].size
     if reverts == ALL or not rule.is_transparent:
-        saves.abandon_saves(sim, back_to_h, reverts == ALL, failure.scope == spec.silent)
+        saves.abandon_saves(sim, back_to_h, failure.scope == spec.silent)
     note_failed(sim, failure)
     replay_h = 0.0
     if reverts == ALL:
