@@ -15,7 +15,7 @@ from cprsim.simulation.spec import NONE
 from cprsim.simulation.state import Sim
 
 
-class Lane:
+class FlowGroup:
     """Flows with the same highest rate of a transfer, hence at one rate.
 
     An odometer counts the bytes that a transfer moves, so that a change of the rate needs no update
@@ -43,8 +43,8 @@ class SharedStorage:
 
     def __init__(self, env: TickClock, bytes_per_h: float) -> None:
         self.env, self.bytes_per_h, self.n_begun = env, bytes_per_h, 0
-        self.lanes = dict[float, Lane]()  # those with flows, by their highest rate
-        self.lane_of = dict[Flow, tuple[Lane, float, int]]()  # and the flow's place there
+        self.groups = dict[float, FlowGroup]()  # those with flows, by their highest rate
+        self.group_of = dict[Flow, tuple[FlowGroup, float, int]]()  # and the flow's place there
         self.read_at_h = 0.0
         self.earlier = env.event()
         self.wakes_h = inf
@@ -68,63 +68,61 @@ class SharedStorage:
     def start(self, n: int, each_bytes: float, cap: float, rank: EventPriority = JOBS) -> Flow:
         """Start a flow of `n` equal transfers of a job."""
         self.read()
-        flow, lane = (
-            Flow(self.env.event(), n, each_bytes, rank),
-            self.lanes.setdefault(cap, Lane(cap)),
-        )
+        flow = Flow(self.env.event(), n, each_bytes, rank)
+        group = self.groups.setdefault(cap, FlowGroup(cap))
         self.n_begun += 1
-        self.lane_of[flow] = lane, lane.odometer_bytes + each_bytes, self.n_begun
-        lane.n += n
-        insort(lane.flows, (lane.odometer_bytes + each_bytes, self.n_begun, flow))
+        self.group_of[flow] = group, group.odometer_bytes + each_bytes, self.n_begun
+        group.n += n
+        insort(group.flows, (group.odometer_bytes + each_bytes, self.n_begun, flow))
         self.balance()
         return flow
 
     def stop(self, flow: Flow) -> None:
         """Stop a flow before its end."""
-        if flow in self.lane_of:
+        if flow in self.group_of:
             self.read()
             self.take(flow)
             self.balance()
 
     def take(self, flow: Flow) -> None:
         """Remove a flow."""
-        lane, *place = self.lane_of.pop(flow)
-        del lane.flows[bisect_left(lane.flows, tuple(place))]
-        lane.n -= flow.n
-        if not lane.flows:
-            del self.lanes[lane.cap]
+        group, *place = self.group_of.pop(flow)
+        del group.flows[bisect_left(group.flows, tuple(place))]
+        group.n -= flow.n
+        if not group.flows:
+            del self.groups[group.cap]
 
     def moved_bytes(self, flow: Flow) -> float:
         """Bytes that each transfer of a flow has moved."""
-        if flow not in self.lane_of:
+        if flow not in self.group_of:
             return flow.each_bytes
         self.read()
-        lane, ends_bytes, _ = self.lane_of[flow]
-        return flow.each_bytes - max(0.0, ends_bytes - lane.odometer_bytes)
+        group, ends_bytes, _ = self.group_of[flow]
+        return flow.each_bytes - max(0.0, ends_bytes - group.odometer_bytes)
 
     def read(self) -> None:
         """Advance the odometers to the current instant."""
-        for lane in self.lanes.values():
-            lane.odometer_bytes += (self.env.at_h - self.read_at_h) * lane.bytes_per_h
+        for group in self.groups.values():
+            group.odometer_bytes += (self.env.at_h - self.read_at_h) * group.bytes_per_h
         self.read_at_h = self.env.at_h
 
     def first_end(self) -> tuple[float, Flow | None]:
         """Return the earliest end of a flow, and the flow; infinite and None without flows."""
         at_h, first = inf, None
-        for lane in self.lanes.values():
-            ends_bytes, _, flow = lane.flows[0]
-            left_bytes = max(0.0, ends_bytes - lane.odometer_bytes)
-            ends_at_h = self.read_at_h + left_bytes / lane.bytes_per_h
+        for group in self.groups.values():
+            ends_bytes, _, flow = group.flows[0]
+            left_bytes = max(0.0, ends_bytes - group.odometer_bytes)
+            ends_at_h = self.read_at_h + left_bytes / group.bytes_per_h
             if ends_at_h < at_h:
                 at_h, first = ends_at_h, flow
         return at_h, first
 
     def balance(self) -> None:
         """Update the rates, low ones first, and wake the process if a flow now ends earlier."""
-        left, n = self.bytes_per_h, sum(lane.n for lane in self.lanes.values())
-        for _, lane in sorted(self.lanes.items()):
-            lane.bytes_per_h = min(lane.cap, left / n)
-            left, n = left - lane.n * lane.bytes_per_h, n - lane.n
+        left, n = self.bytes_per_h, sum(group.n for group in self.groups.values())
+        for _, group in sorted(self.groups.items()):
+            group.bytes_per_h = min(group.cap, left / n)
+            left, n = left - group.n * group.bytes_per_h, n - group.n
         if self.first_end()[0] < self.wakes_h and not self.earlier.triggered:
             self.earlier.succeed()
 

@@ -103,7 +103,7 @@ def test_flows_that_come_and_go_at_random_always_have_the_rates_by_definition() 
             flow = list(some)[int(rng.integers(len(some)))]
             storage.stop(flow)
             del some[flow]
-        rates = {flow: storage.lane_of[flow][0].bytes_per_h for flow in some}
+        rates = {flow: storage.group_of[flow][0].bytes_per_h for flow in some}
         used, wanted = (sum(flow.n * of[flow] for flow in some) for of in (rates, some))
         assert used == pytest.approx(min(20.0, wanted), rel=1e-9)
         highest = max(rates.values(), default=0.0)
