@@ -387,6 +387,11 @@ class Policy:
             for capture in self.captures
         )
 
+    def risks_all(self, useful_h: float) -> bool:
+        """Whether a failure takes all work, as nothing is saved and no live copy survives it."""
+        survives = self.leaves_stale or any(rule.needs for rule in self.rules)
+        return self.never_saves(useful_h) and not survives
+
     def content_every_h(self, capture: SaveSchedule, useful_h: float) -> float:
         """Progress between contents that a capture completes; infinite if it never saves [h]."""
         followed = self.followed_by(capture)

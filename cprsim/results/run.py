@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import ceil
+from math import ceil, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -89,7 +89,7 @@ class Result:
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
-    takes: str = ""  # memory and bandwidth of the cheapest, as a sentence
+    takes: str = ""  # memory, bandwidth and contents of the cheapest, in sentences
     limits: Mapping[str, tuple[HeldLimit, ...]] = field(default_factory=dict)  # by strategy
     policies: tuple[Policy, ...]  # in the scenario's order
     path: Path = field(metadata=NOT_STORED)
@@ -124,7 +124,7 @@ def cheapest_of(policies: Sequence[Policy], summary: Estimates, useful_h: float)
     """The policy of least overhead among those under which all jobs finish; None without one.
 
     A policy without saves has to be better by `WORTH_NO_SAVES`: few replications contain the rare
-    failures that make it expensive.
+    failures that make it expensive. One with a loss that nothing prices is taken only alone.
     """
 
     def cost(policy: Policy) -> float:
@@ -132,7 +132,13 @@ def cheapest_of(policies: Sequence[Policy], summary: Estimates, useful_h: float)
         return overhead + (WORTH_NO_SAVES if policy.never_saves(useful_h) else 0.0)
 
     finishing = [policy for policy in policies if summary[policy.name][FINISHED].mean == 1]
-    return min(finishing, key=cost, default=None)
+    priced = [policy for policy in finishing if not is_unpriced(policy, summary)]
+    return min(priced or finishing, key=cost, default=None)
+
+
+def is_unpriced(policy: Policy, summary: Estimates) -> bool:
+    """Whether a system has a loss of accuracy in no number, and no curve prices it."""
+    return policy.accuracy_model is not None and isnan(summary[policy.name]["auc_loss"].mean)
 
 
 def write_result(

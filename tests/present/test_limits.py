@@ -106,3 +106,19 @@ def test_run_and_select_say_the_memory_that_the_choice_takes() -> None:
         assert found.values["recommendation"]["name"] == "gemini"
         line = next(line for line in map(str, found.document.remarks) if "Takes: " in line)
         assert "gemini 40 GB of memory on each node for copies" in line
+
+
+@pytest.mark.parametrize("command", ["run", "fleet"])
+def test_a_system_with_a_loss_in_no_number_is_named_and_not_recommended(command: str) -> None:
+    changes: dict[str, Any] = {
+        "recovery": [{"strategy": "full", "interval": "1 h"}, "hsdp"],
+        "failures.mtbf": "10 h", "job.useful": "100 h", "cluster.replicas": 4,
+    }  # fmt: skip
+    how = {"histories": 20} if command == "fleet" else {}
+    found = getattr(cprsim, command)(RARE, overrides=changes, **how)
+    assert found.values["recommendation"]["name"] == "full"
+    said = " ".join(map(str, found.document.remarks))
+    assert "the accuracy loss of smaller batches while a group is missing is not priced" in said
+    alone = getattr(cprsim, command)(RARE, overrides=changes | {"recovery": ["hsdp"]}, **how)
+    assert alone.values["recommendation"]["name"] == "hsdp"
+    assert "is not priced" in " ".join(map(str, alone.document.remarks))

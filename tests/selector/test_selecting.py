@@ -11,20 +11,19 @@ import pytest
 from scipy import special
 
 from cprsim.accuracy.curve import Prediction, StalenessCurve
-from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated, interval_with
+from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated
 from cprsim.commands.select.pricing import strategy as strategy_option
-from cprsim.commands.select.search import best_within, cheapest_of
+from cprsim.commands.select.search import best_within
 from cprsim.errors import ParameterError
 from cprsim.failures.injected import Injected
 from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import Metric
 from cprsim.job.policy import RELOAD
-from cprsim.recovery.paper import strategy
 from cprsim.results import pipeline
 from cprsim.results.limit import PLS, Limit, pls_alone, quantile_loss
 from cprsim.scenario.assemble import Experiment
 from tests.making import paper_policy
-from tests.selector.conftest import Job, bench_by, choose, curve_of, said_of
+from tests.selector.conftest import Job, choose, curve_of, said_of
 
 EVEN = 0.5  # confidence: the estimate itself
 TIGHT = 0.06 * 0.01 * Job().pls(0)  # what about 16 saves lose at a slope of 0.01
@@ -63,32 +62,6 @@ def test_the_limit_holds_at_the_upper_bound_of_the_curve(job: Job) -> None:
     assert (
         best.upper_bound <= limit.most < best.upper_bound * (best.n_saves + 1) / best.n_saves * 1.01
     )
-
-
-def test_full_recovery_is_compared_at_its_own_best(job: Job) -> None:
-    evaluator = bench_by(job.experiment(), curve_of(), auc(0.001))
-    best = cheapest_of(evaluator, "full")
-    by_hand = min(job.full_overhead(n) for n in range(1, 400))
-    assert job.full_overhead(best.n_saves) <= 1.005 * by_hand
-
-
-def test_nothing_that_was_not_looked_at_is_better(job: Job) -> None:
-    """Every number of saves, simulated one by one, on the same failures."""
-    experiment, limit = job.experiment().simulated(replications=500), auc(TIGHT, confidence=0.8)
-    curve = curve_of(0.0005, partial=0.01)
-    best = choose(experiment, curve, limit).at_best["partial"]
-    costs, cluster = experiment.costs, experiment.cluster
-    policies = tuple(
-        strategy(str(n), RELOAD, costs, cluster, interval_with(n, job.useful_h)) for n in range(60)
-    )
-    outcome = pipeline.simulate(replace(experiment, policies=policies))
-    keeping = []
-    for n, one in enumerate(outcome.strategies):
-        lost = curve.predict(one.policy, Metric.AUC, one.losses, one.costs, job.useful_h)
-        assert lost is not None
-        if lost.mean().quantile(0.8) <= limit.most:
-            keeping.append((float(one.costs.wall_h.mean()), n))
-    assert best.n_saves == min(keeping)[1]
 
 
 def test_the_cheapest_that_surely_pays_is_recommended(job: Job) -> None:
@@ -266,7 +239,7 @@ OFTEN = Job(useful_h=2.0, mtbf_h=0.1, recovery_h=0.02, save_h=0.01, n_replicatio
     [
         (Job(save_h=0.0).experiment(), "partial", 1000),  # free saves: as often as is tried
         (OFTEN.experiment(), "cpr-mfu", None),
-        (Job().experiment(failures=NEVER), "full", 0),
+        (Job().experiment(failures=NEVER), "full", 1),  # rare failures are not in a simulation
     ],
 )
 def test_what_is_chosen_at_the_ends(made: Experiment, recommended: str, n_full: int | None) -> None:

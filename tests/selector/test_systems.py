@@ -183,6 +183,17 @@ def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path
     assert fewer.mean_overhead > 1.01 * most.mean_overhead
 
 
+def test_a_system_that_differs_from_full_recovery_by_rounding_is_not_recommended(tmp_path) -> None:
+    """Where each failure loses its node, copies in memory are of no use."""
+    made = experiment(
+        tmp_path, "full, dlrover-flash", SCOPES, "storage={bandwidth: 100 Gbit/s}",
+        "costs.save={stall: 15 s, background: transfer}", "costs.load=transfer", FEW,
+    )  # fmt: skip
+    found = choose(made, None, NO_LIMIT)
+    assert found.at_best["dlrover-flash"].benefit.by_name == {"mean": 0.0, "low": 0.0, "high": 0.0}
+    assert found.fell_back
+
+
 @pytest.mark.parametrize(("most", "kept"), [(0.02, True), (0.001, False)])
 def test_it_is_left_out_where_it_loses_too_much(known, tmp_path, most: float, kept: bool) -> None:
     known(replace(disguised(stale=True), interval=None))

@@ -23,6 +23,7 @@ from cprsim.pages.recommendation import (
     turns_on,
     waits_decide,
 )
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_manifest, stored_scenario
 from cprsim.results.money import USEFUL, prices_in
 from cprsim.results.unknown import WAITING, shows_waits, waiting
@@ -202,27 +203,33 @@ def _advice(result: FleetResult) -> str:
 def _cautions(result: FleetResult) -> list[str]:
     """Stale shards of the best option, cheaper options with stale shards, options left out."""
     best, cautions = result.option(result.decision.best), []
+    entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
     if 2 * waiting(best.statistics) > best.statistics["overhead_fraction"].mean:
         cautions.append(
             "Only the entries of `recovery` are compared; `cprsim systems` compares others, and "
             "some of them do not wait for spares."
         )
-    if best.never_saves and best.statistics["pls"].mean == 0:
+    if best.risks_all:
         cautions.append(never_saves([best.strategy]))
     if best.statistics["pls"].mean > 0:
-        entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
         entry = entries[best.strategy]
         limit = f"its entry accepts {significant(100 * entry.get('target_pls', 0))} %"
         if entry.get("assumed") or "target_pls" not in entry:
             limit = "no entry accepts that (`target_pls`), and all else leaves jobs unfinished"
         cautions.append(f"It leaves shards stale: {_pls(best)}; {limit}.")
     for option in result.options:
-        if option.finished and option.cost < best.cost and option.statistics["pls"].mean > 0:
-            cautions.append(
-                f"{option.name} costs less, {_amount(result, option.cost)} {_unit(result)} per "
-                f"{_month(result)}, and leaves shards stale: {_pls(option)}. It is not "
-                "recommended: if you accept this PLS, give it as `target_pls` of its entry."
-            )
+        not_counted = SYSTEMS[entries[option.strategy]["strategy"]].not_counted
+        why = f"and leaves shards stale: {_pls(option)}"
+        why += (
+            ". It is not recommended: if you accept this PLS, give it as `target_pls` of its entry"
+        )
+        is_cheaper = option.finished and option.cost < best.cost
+        if not_counted and (is_cheaper or option is best):
+            why = f"but {not_counted}"
+        elif not is_cheaper or option.statistics["pls"].mean == 0:
+            continue
+        cost = f"{_amount(result, option.cost)} {_unit(result)} per {_month(result)}"
+        cautions.append(f"{option.name} costs{' less' * is_cheaper}, {cost}, {why}.")
     if n := result.decision.n_left_out:
         cautions.append(f"Left out: {count(n, 'option')} under which not all jobs finish.")
     return cautions

@@ -98,7 +98,7 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
     kinds = []
     for number, kind in enumerate(population.kinds):
         job = scenario_of(loaded, kind, number)
-        if is_alone(section):  # then its intervals are by the waits for these spares
+        if section.jobs == 1:  # then its intervals are by the waits for these spares
             job = job.varied({"cluster.spares": section.spares}, job.place)
         experiment = assemble(job)
         cluster = replace(experiment.cluster, n_spares=section.spares)
@@ -216,6 +216,7 @@ class FleetCell:
     means : statistics that are means over jobs, by kind of job
     used : usage of all jobs, and of the spares, which are held over the whole window
     usage : usage of the jobs of each kind
+    risks_all : whether a failure takes all work of some job
     """
 
     finished: float  # share of the jobs
@@ -224,7 +225,7 @@ class FleetCell:
     means: Mapping[str, tuple[Number, ...]]
     used: Usage
     usage: tuple[Usage, ...]
-    n_saves: int
+    risks_all: bool
 
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
@@ -268,7 +269,7 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
         means={str(name): tuple(of) for name, of in per_job.groupby(jobs.kind).mean().items()},
         used=_total_usage([*usage, *of_spares]),
         usage=tuple(usage),
-        n_saves=int(jobs.n_saves.sum()),
+        risks_all=any(kind.policies[strategy].risks_all(kind.useful_h) for kind in fleet.kinds),
     )
 
 

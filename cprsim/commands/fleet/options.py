@@ -28,6 +28,7 @@ from cprsim.failures.sources import stream
 from cprsim.files import NOT_STORED, OMITTED, Number, decode, digest_of, encode
 from cprsim.job.intervals import WORTH_NO_SAVES
 from cprsim.job.records import HIGH, LOW, Estimate, Floats
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.results import money
 from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
 from cprsim.results.metrics import Quantities
@@ -88,7 +89,7 @@ class FleetOption:
     cents: Mapping[str, int] = field(default_factory=dict)  # by part; empty: nothing has a price
     energy_kwh: Number = nan
     carbon_kg: Number = nan
-    never_saves: bool = False
+    risks_all: bool = False
     cells: tuple[FleetCell, ...] = field(default=(), metadata=NOT_STORED)  # by history
     prices: Prices | None = field(default=None, metadata=NOT_STORED)
 
@@ -99,9 +100,9 @@ class FleetOption:
 
     @property
     def worth(self) -> float:
-        """Its cost, more if it never saves: histories miss rare failures."""
+        """Its cost, more if it risks all: histories miss rare failures."""
         useful = (self.cents or self.node_h)[money.USEFUL]
-        return self.cost + (WORTH_NO_SAVES * useful if self.never_saves else 0.0)
+        return self.cost + (WORTH_NO_SAVES * useful if self.risks_all else 0.0)
 
 
 def option_of(
@@ -139,7 +140,7 @@ def option_of(
         cents=cents,
         energy_kwh=energy,
         carbon_kg=carbon,
-        never_saves=not any(cell.n_saves for cell in cells),
+        risks_all=cells[0].risks_all,
         cells=cells,
         prices=prices,
     )
@@ -355,10 +356,16 @@ def one_job(loaded: LoadedScenario, where: Mapping[str, Plain]) -> LoadedScenari
 
 
 def _eligible(loaded: LoadedScenario, able: Sequence[FleetOption]) -> list[FleetOption]:
-    """The options that leave no shard stale, or whose entry has an accepted PLS."""
+    """The options that leave no shard stale, or whose entry has an accepted PLS.
+
+    Those with a loss that no number includes are left out.
+    """
     entries = loaded.scenario.recovery
     accepted = {e.name for e in entries if e.target_pls is not None and not e.assumed}
-    return [o for o in able if o.strategy in accepted or not o.statistics["pls"].mean > 0.0]
+    uncounted = {e.name for e in entries if SYSTEMS[e.strategy].not_counted}
+    stale = {o.name for o in able if o.statistics["pls"].mean > 0.0}
+    counted = (option for option in able if option.strategy not in uncounted)
+    return [o for o in counted if o.strategy in accepted or o.name not in stale]
 
 
 def contenders(

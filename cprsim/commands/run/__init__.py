@@ -27,7 +27,14 @@ from cprsim.results import pipeline
 from cprsim.results.folder import ResultTarget, StoredResult, load_or_compute
 from cprsim.results.limit import held_limits
 from cprsim.results.metrics import FINISHED, summarise
-from cprsim.results.run import SHARES, cheapest_of, load_result, worth_seeing, write_run
+from cprsim.results.run import (
+    SHARES,
+    cheapest_of,
+    is_unpriced,
+    load_result,
+    worth_seeing,
+    write_run,
+)
 from cprsim.results.unknown import decisive_assumption, spares_of
 from cprsim.scenario.assemble import assemble
 
@@ -106,13 +113,18 @@ def run(
             summary = summarise(outcome)
             choice = cheapest_of(experiment.policies, summary, experiment.useful_h)
         if choice is not None:
-            finish = {k: of for k, of in summary.items() if of[FINISHED].mean == 1}
+            able = {
+                policy.name: of
+                for policy in experiment.policies
+                if (of := summary[policy.name])[FINISHED].mean == 1
+                and (policy is choice or not is_unpriced(policy, summary))
+            }
             decisive |= {
                 "assumption": decisive_assumption(
                     loaded, choice.name, shown=summary[choice.name]["overhead_fraction"].mean
                 ),
                 "takes": takes_of(choice, experiment),
-                "spares": spares_of(experiment, finish, [choice.name]),
+                "spares": spares_of(experiment, able, [choice.name]),
             }
         return write_run(
             target, loaded, experiment, outcome, drawing(folder, drawings_of_run),

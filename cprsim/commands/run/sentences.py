@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf, isnan
 
+from cprsim.commands.run.contents import kept_sentence, none_clean_of
 from cprsim.files.units import SIZE
 from cprsim.job.intervals import ROUNDING, n_saves_due
 from cprsim.job.losses import WHOLE, Metric, strategy_key
 from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Outside, Policy, Ring
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.pages.recommendation import back_to_start, never_saves
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import FINISHED, OVERHEAD, differences
-from cprsim.results.run import Result
+from cprsim.results.run import Result, is_unpriced
 from cprsim.results.words import (
     count,
     ends,
@@ -41,8 +43,8 @@ STOPPING_LIMITS = (
 
 WHAT_FAILURES_DO = {
     RESTART: "start again from nothing",
-    ROLL_BACK: "all go back to the last save",
-    RELOAD: "only the failed servers go back, the others continue",
+    ROLL_BACK: "all roll back to the last save",
+    RELOAD: "only the failed servers roll back, the others continue",
 }
 HOW_TO = (
     "The accuracy loss of stale shards is unknown: no staleness curve belongs to this scenario. "
@@ -70,7 +72,10 @@ def answer(result: Result, maintained: str = "") -> list[str]:
     choice = f"{best.name} ({'; '.join(filter(None, acts))})"
     cost = _cost(summary[best.name])
     overhead = {policy: summary[policy.name]["overhead_fraction"].mean for policy in finishing}
-    of = " of those that save" if overhead[best] > min(overhead.values()) else ""
+    cheaper = [policy for policy in finishing if overhead[policy] < overhead[best]]
+    unpriced = [policy for policy in cheaper if is_unpriced(policy, summary)]
+    of = " of those that save" if cheaper else ""
+    of = " of those whose losses are all counted" if unpriced else of
     sentence = f"Use {choice}: it costs least{of}, {cost}."
     if len(result.policies) == 1:
         sentence = f"With {choice}, failures and saves cost {cost}."
@@ -80,7 +85,13 @@ def answer(result: Result, maintained: str = "") -> list[str]:
             f"Under full recovery ({plain.name}, {saving}), failures and saves cost "
             f"{_cost(summary[plain.name])}. {sentence}"
         )
-    return [sentence, *_ties(result, best, finishing), *_staleness(result, best, plain)]
+    not_counted = (
+        f"{policy.name} costs {percent(overhead[policy])}, but "
+        f"{SYSTEMS[policy.accuracy_model or ''].not_counted}."
+        for policy in [*unpriced, *([best] if is_unpriced(best, summary) else [])]
+    )
+    tied = _ties(result, best, finishing)
+    return [sentence, *not_counted, *tied, *_staleness(result, best, plain)]
 
 
 def plain_full(policies: Sequence[Policy]) -> Policy | None:
@@ -131,14 +142,14 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
     summary, limits = result.summary[best.name], result.limits.get(best.name, ())
     lost, pls = summary["auc_loss"], with_ends(*summary["pls"].triple)
     loses = f"On average a portion of {pls} of the samples is lost (PLS)."
-    accuracy = " These hours do not include the accuracy loss."
+    accuracy = " The overhead excludes the accuracy loss."
     if limits:
         loses = " ".join(held.sentence for held in limits)
     if any(held.column != "pls" for held in limits):
         accuracy = ""
     elif not isnan(lost.mean):
         accuracy = f" By the staleness curve it loses {with_ends(*lost.triple)} of AUC."
-    instead = "" if plain is None else f" Where no stale row is acceptable, stay with {plain.name}."
+    instead = "" if plain is None else f" If no lost update is acceptable, keep {plain.name}."
     yield f"{best.name} trades accuracy for time. {loses}{accuracy}{instead}"
 
 
@@ -148,17 +159,18 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
 def bytes_per_h(policy: Policy, experiment: Experiment) -> tuple[float | None, float | None]:
     """Bytes to the storage from all nodes, and from one node to others, per hour of progress.
 
-    As if each save moved the whole state; None: unknown size.
+    As if each save moved the whole state, to the storage one replica of it; None: unknown size.
     """
     state_bytes, storage, peers = experiment.scenario.cluster.shard_bytes, 0.0, 0.0
     if state_bytes is None:
         return None, None
     for capture in policy.captures:
         per_h = state_bytes / policy.content_every_h(capture, experiment.useful_h)
+        per_h_once = per_h / experiment.scenario.cluster.replicas
         tier = policy.tier(capture.tier)
         place = tier.placement
         if isinstance(place, Outside):
-            storage += per_h * len(experiment.cluster.slots(tier.role))
+            storage += per_h_once * len(experiment.cluster.slots(tier.role))
         else:  # copies on all others of its group, or as parity on `tolerates` of them
             peers += per_h * (place.copies - 1 if isinstance(place, Ring) else place.tolerates)
     return storage, peers
@@ -171,9 +183,12 @@ def storage_share(policy: Policy, experiment: Experiment) -> float | None:
 
 
 def takes_of(policy: Policy, experiment: Experiment) -> str:
-    """`takes` of one policy."""
+    """`takes` of one policy, and how often the contents that it keeps are all bad."""
     taken = memory_of_copies(policy, experiment), storage_share(policy, experiment)
-    return takes([(policy.name, *taken)])
+    sentences, bad = [takes([(policy.name, *taken)])], none_clean_of(experiment, policy)
+    if bad is not None:
+        sentences.append(kept_sentence(policy.name, policy, bad))
+    return " ".join(filter(None, sentences))
 
 
 def takes(of_each: Iterable[tuple[str, float | None, float | None]]) -> str:
@@ -250,7 +265,7 @@ def verdicts(result: Result) -> Iterator[str]:
     """Sentences beyond the numbers: warnings, jobs that do not finish, missing saves."""
     yield from (f"Warning: {warning}" for warning in result.warnings)
     summary, best = result.summary, result.cheapest
-    if best is not None and best.never_saves(result.useful_h) and not best.leaves_stale:
+    if best is not None and best.risks_all(result.useful_h):
         rows = result.replications[result.replications["strategy"] == best.name]
         worst = float((rows["wall_h"] / rows["useful_h"]).max()) - 1.0
         yield never_saves([best.name], worst, len(rows))

@@ -110,7 +110,7 @@ class Selection:
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
-    takes: str = ""  # memory and bandwidth of the chosen, as a sentence
+    takes: str = ""  # memory, bandwidth and contents of the chosen, in sentences
     n_nodes: int = 0  # of the job
     path: Path = field(default=Path(), metadata=NOT_STORED)  # its results folder
     manifest: Mapping[str, Any] = field(default_factory=dict, metadata=NOT_STORED)

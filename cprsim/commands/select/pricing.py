@@ -14,7 +14,7 @@ import numpy as np
 
 from cprsim.accuracy.curve import Prediction, nothing_lost
 from cprsim.errors import ParameterError
-from cprsim.job.intervals import n_saves_due
+from cprsim.job.intervals import ROUNDING, n_saves_due
 from cprsim.job.losses import WHOLE, lost_portion
 from cprsim.job.policy import MOST_GENERATIONS, Policy, SaveSchedule, WhenBusy
 from cprsim.job.records import Estimate, Floats
@@ -66,14 +66,18 @@ class Evaluated:
         return self.finished and limit.bound(self.lost) <= limit.most
 
     def more_than(self, other: Evaluated) -> Estimate:
-        """Own minus other overhead, paired, with 95 % interval; NaN if unfinished."""
+        """Own minus other overhead, paired, with 95 % interval; NaN if unfinished.
+
+        Jobs that differ by rounding alone do not differ.
+        """
         if not (self.finished and other.finished):
             return Estimate(np.nan, np.nan, np.nan, len(other.overhead))
         n = min(len(self.overhead), len(other.overhead))  # one may have stopped early
-        return Estimate.of_mean(self.overhead[:n] - other.overhead[:n])
+        more = self.overhead[:n] - other.overhead[:n]
+        return Estimate.of_mean(np.where(np.abs(more) < ROUNDING, 0.0, more))
 
     def surely_cheaper(self, other: Evaluated) -> bool:
-        """Whether it costs significantly less than another; to finish counts first."""
+        """Whether it costs significantly less than another; what does not finish ranks last."""
         if not self.finished:
             return False
         return not other.finished or other.more_than(self).low > 0
@@ -203,7 +207,7 @@ class CandidateEvaluator:
 def _shortest_h(capture: SaveSchedule, write_h: float) -> float:
     """The shortest interval of a capture at which its saves do not queue [h].
 
-    Saves in flight share the bandwidth, over which one alone takes `write_h`.
+    Saves in flight share the bandwidth; one save alone takes `write_h`.
     """
     costs = (capture.stall, capture.background) if capture.when_busy is WhenBusy.WAIT else ()
     busy_h = sum(cost.mean_h for cost in costs if cost is not None)

@@ -22,7 +22,7 @@ from cprsim.commands.select.pricing import (
     evaluator_of,
     options_of,
 )
-from cprsim.commands.select.retention import kept_sentence, none_clean_of, with_fewest_contents
+from cprsim.commands.select.retention import with_fewest_contents
 from cprsim.commands.select.search import most_writes
 from cprsim.errors import ParameterError, Place, ScenarioError, watch
 from cprsim.job.losses import WHOLE
@@ -39,7 +39,7 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
 
 Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
-N_FRONT = 24  # candidates of each strategy on the front, besides those of the search
+N_FRONT = 24  # candidates of each strategy on the front, besides its best
 N_LEVEL = 8  # as N_FRONT, for strategies without accuracy loss
 FRONT_TIMES = 6  # lossless fronts: range of saves, as a factor around the best number
 FRONT_UP_TO = 1.3  # as WORTH_TRYING, for candidates on the front
@@ -172,10 +172,7 @@ def select(
 def _notes(evaluator: CandidateEvaluator, decided: Decided) -> Iterator[str]:
     """Sentences on losses and limits that the overheads do not show."""
     experiment = evaluator.experiment
-    horizon_h, policy = experiment.scenario.job.horizon_h, decided.chosen.policy
-    none_clean = none_clean_of(experiment, policy)
-    if none_clean is not None:
-        yield kept_sentence(policy.name, policy, none_clean)
+    horizon_h = experiment.scenario.job.horizon_h
     if horizon_h is not None:
         yield (
             f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "

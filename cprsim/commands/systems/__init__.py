@@ -17,8 +17,8 @@ from cprsim.commands.options import (
     shortcuts,
     source_of,
 )
+from cprsim.commands.run.contents import none_clean_of
 from cprsim.commands.select.pricing import affordable
-from cprsim.commands.select.retention import none_clean_of
 from cprsim.commands.systems.answer import answer_of_systems, document_of_systems
 from cprsim.commands.systems.candidates import LeftOut, at_their_best, candidates_of, split_save
 from cprsim.commands.systems.comparison import (

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
+from cprsim.commands.run.contents import kept_sentence
 from cprsim.commands.run.sentences import takes
-from cprsim.commands.select.retention import kept_sentence
 from cprsim.commands.systems.after import FailureImpact, LossKind
 from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY, missing_sentence
 from cprsim.commands.systems.comparison import (
@@ -271,9 +271,9 @@ def _answer(comparison: Comparison) -> Iterator[str]:
         yield "No system that keeps the job's accuracy lets all jobs finish."
         return
     sentences = [*_near_optimal(comparison)]
-    for label, system in zip(("Cheapest", "Cheapest that runs today"), picks, strict=False):
+    for label, system in zip(("Cheapest", "Cheapest maintained"), picks, strict=False):
         if label != "Cheapest" and system.name == comparison.today:
-            sentences.append(f"What runs today costs no less than now, {system.percent} %.")
+            sentences.append(f"Nothing maintained costs less than now, {system.percent} %.")
             continue
         runs_as = system.facts.runs_as and f" (runs as {system.facts.runs_as})"
         paper = "" if runs_as else ", no maintained implementation"
@@ -399,7 +399,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     bare = [
         system.name
         for system in ranked_systems
-        if system.finishes and system.never_saves and not system.policy.leaves_stale
+        if system.finishes and system.risks_all
         and (system.facts.how == FOUND or system in comparison.picks)
     ]  # fmt: skip
     if bare:

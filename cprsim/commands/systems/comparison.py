@@ -122,10 +122,10 @@ class RankedSystem:
         return NEVER if self.policy.interval_h >= useful_h * (1 - 1e-9) else every(self.policy)
 
     @property
-    def never_saves(self) -> bool:
-        """Whether no save is due in the job, as the job's hours and its policy have it."""
+    def risks_all(self) -> bool:
+        """Whether a failure takes all of the job's work."""
         useful_h = self.summary["wall_h"].mean / (1.0 + self.overhead.mean)
-        return self.policy.never_saves(useful_h)
+        return self.policy.risks_all(useful_h)
 
     @property
     def percent(self) -> str:
@@ -309,8 +309,8 @@ def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
     able = [system for system in ranked_systems if system.may_be_best]
 
     def worth(system: RankedSystem) -> tuple[float, bool]:
-        """Its overhead, more if it never saves; then whether a job can't run it today."""
-        more = WORTH_NO_SAVES if system.never_saves and not system.policy.leaves_stale else 0.0
+        """Its overhead, more if it risks all; then whether a job can't run it today."""
+        more = WORTH_NO_SAVES if system.risks_all else 0.0
         return _place(system)[0] + more, not system.runs_anywhere
 
     able.sort(key=worth)

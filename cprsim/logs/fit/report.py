@@ -143,13 +143,13 @@ class Fitted:
         """How often the job fails, and how sure that is."""
         mtbf, wider = self.mtbf_h, f"{self.wider:.2g}"
         bunching = {
-            "1": "as if failures did not bunch",
-            "nan": f"as if failures did not bunch, which a log under {FEW_WEEKS} weeks can't tell",
+            "1": "whose counts per week show no bunching",
+            "nan": f"if they do not bunch, which a log under {FEW_WEEKS} weeks can't tell",
         }.get(wider, f"allowing for failures that bunch ({wider} times a Poisson variance)")
         return (
             f"A job on {self.n_job_nodes} of the {self.outages.n_nodes} nodes meets a failure "
             f"every {_time(mtbf.mean)} on average.",
-            f"With 95 % it is between {_time(mtbf.low)} and {_time(mtbf.high)}, from "
+            f"95 % interval: {_time(mtbf.low)} to {_time(mtbf.high)}, from "
             f"{'only ' if mtbf.n < FEWEST_TO_TRUST else ''}{mtbf.n} failures, {bunching}.",
         )
 

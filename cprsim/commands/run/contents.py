@@ -1,0 +1,64 @@
+"""How often all contents that the storage keeps are bad, as a silent error is noticed."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from cprsim.job.policy import Medium, Policy
+from cprsim.job.records import Floats
+from cprsim.results.words import count, percent
+from cprsim.scenario.assemble import Experiment
+
+N_DRAWN = 1_000_000  # latencies of silent errors
+
+
+def none_clean_of(experiment: Experiment, policy: Policy) -> float | None:
+    """The share of errors that are in all contents as they are noticed; None: nothing is kept."""
+    every_h = kept_every_h(policy, experiment.useful_h)
+    if every_h == inf or experiment.scenario.silent is None:
+        return None
+    return none_clean(n_contents(policy), every_h, noticed_h(experiment))
+
+
+def n_contents(policy: Policy) -> int:
+    """How many contents are kept outside."""
+    return max(tier.generations for tier in policy.tiers)
+
+
+def kept_every_h(policy: Policy, useful_h: float) -> float:
+    """Hours between two contents outside, of the capture that saves most often; infinite: none."""
+    outside = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
+    return min(
+        (
+            policy.content_every_h(saves, useful_h) + (saves.stall.mean_h if saves.stall else 0.0)
+            for saves in policy.captures
+            if saves.tier in outside
+        ),
+        default=inf,
+    )
+
+
+def none_clean(n_kept: int, every_h: float, hours: Floats) -> float:
+    """The share of errors that are in all of some contents, `every_h` apart, as one is noticed."""
+    n_bad = hours / every_h  # if the error struck at a save
+    return float(np.clip(n_bad - (n_kept - 1), 0.0, 1.0).mean())
+
+
+def noticed_h(experiment: Experiment) -> Floats:
+    """Hours from an error until it is noticed, while the job works."""
+    rng, check = np.random.default_rng(0), experiment.check
+    latency = next(scope.latency for scope in experiment.scopes if scope.silent)
+    hours = np.full(N_DRAWN, inf) if latency is None else latency.sample(rng, N_DRAWN)
+    if check is None:
+        return hours
+    return np.minimum(hours, rng.uniform(0.0, check.every_h or 0.0, N_DRAWN))
+
+
+def kept_sentence(name: str, policy: Policy, none_clean: float) -> str:
+    """How often the contents that a policy keeps are all bad, with silent errors."""
+    return (
+        f"{name} keeps {count(n_contents(policy), 'content')} ('costs.save.kept'): "
+        f"{percent(none_clean)} of silent errors are noticed with no clean content left (derived)."
+    )
