@@ -62,8 +62,15 @@ def _delay_s(run: LoggedAttempt, pace: JobPace) -> float:
     points, saves = run.points, run.points.open_ | run.points.stalled
     saves = saves | (saves_within(points, pace) & pace.loses_saves)
     took_s, steps = np.diff(points.at_s), np.diff(points.step)
-    if len(steps) == 0 or points.at_s[0] != run.begin_s or saves[0]:
+    if len(steps) == 0 or points.at_s[0] != run.begin_s or points.stalled[0]:
         return nan
+    if saves[0]:  # told in half; assumed as long as a usual save: what is clearly more is warm-up
+        late_s = took_s[0] - pace.step_s * steps[0] - pace.save_s
+        if not late_s > max(CLEAR * pace.spread_s, pace.save_s / 2, LOG_ROUNDING):
+            return nan
+        run.begin_s, run.infers_begin = run.begin_s + float(late_s), True
+        run.points = points._replace(at_s=np.append(run.begin_s, points.at_s[1:]))
+        return float(late_s)
     if points.at_s[1] == run.end_s and (pace.loses_saves or not pace.tells_saves):
         return nan  # a save may lie in it
     later = (~saves & (steps > 0))[1:]

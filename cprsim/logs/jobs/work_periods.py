@@ -116,7 +116,7 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
     saves = [save for run in course.runs for save in run.saves]
     tells_saves = any(isfinite(save.step) for save in saves)
     has_half = any(
-        save.is_half or (save.open and save is not run.saves[-1])  # the last may have had none
+        save.is_half or (isnan(save.stalled_until_s) and save.open and save is not run.saves[-1])
         for run in course.runs
         for save in run.saves
     )
