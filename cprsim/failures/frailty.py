@@ -7,14 +7,13 @@ node's factor z, which is a Weibull with the scale times ``z**(-1 / shape)``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
+from math import inf, log
 
 import numpy as np
 from scipy import special
 
 from cprsim.errors import ParameterError
 from cprsim.failures.renewal import renewals_by_lives, ten_digits
-from cprsim.files import stated
 from cprsim.job.distributions import Weibull, p_strikes, positive
 from cprsim.job.records import Floats
 
@@ -23,45 +22,56 @@ STARTS = (np.arange(64) + 0.5) / 64  # instants of the watched time, for means o
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
-    """All nodes have the factor 1."""
+class Frailty:
+    """How the factors on the hazard are spread over the nodes: those of lemons are larger.
+
+    Beyond that each node has its own factor, of a gamma distribution with mean 1.
+    """
+
+    share: float = 0.0  # of lemons
+    factor: float = 1.0  # of a lemon
+    shape: float = inf  # of the gamma distribution, whose variance is 1 / shape; infinite: all 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share < 1:
+            raise ParameterError(f"the share of lemons lies between 0 and 1, not {self.share!r}")
+        positive("factor of lemons", self.factor)
+        if not self.shape > 0:
+            raise ParameterError(f"frailty shape must be above 0, not {self.shape!r}")
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Factors of `size` nodes."""
-        return np.ones(size)
+        factors = np.ones(size)
+        if self.share:
+            factors[rng.random(size) < self.share] = self.factor
+        if self.shape < inf:
+            drawn = rng.gamma(self.shape, 1 / self.shape, size)
+            factors *= np.maximum(drawn, np.finfo(float).tiny)
+        return factors
 
     def quadrature(self) -> tuple[Floats, Floats]:
         """Some factors and their weights, for means over the nodes."""
-        return np.ones(1), np.ones(1)
+        points, weights = np.ones(1), np.ones(1)
+        if self.shape < inf:
+            points, weights = special.roots_genlaguerre(N_POINTS, self.shape - 1)
+            points, weights = points / self.shape, weights / weights.sum()
+        if not self.share:
+            return points, weights
+        shares = np.outer([1 - self.share, self.share], weights)
+        return np.concatenate([points, self.factor * points]), shares.ravel()
 
     def log_likelihood(self, n_failures: Floats, cumulative_hazard: Floats) -> Floats:
         """Contribution of each node's factor, (n_nodes,): log of the mean of ``z**d exp(-z H)``."""
-        return -cumulative_hazard
+        usual = self._of_gamma(n_failures, cumulative_hazard)
+        if not self.share:
+            return usual
+        lemon = self._of_gamma(n_failures, self.factor * cumulative_hazard)
+        lemon = lemon + n_failures * log(self.factor) + log(self.share)
+        return np.asarray(np.logaddexp(usual + np.log1p(-self.share), lemon), dtype=np.float64)
 
-
-ALIKE = Alike()
-
-
-@dataclass(frozen=True, slots=True)
-class GammaFrailty:
-    """Every node has a factor on its hazard, drawn from a gamma distribution with mean 1."""
-
-    shape: float = stated(
-        "Shape of the factors, no unit; their variance is 1 / shape.", 0.8, ge=0.01, le=100
-    )
-
-    def __post_init__(self) -> None:
-        positive("frailty shape", self.shape)
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        drawn = rng.gamma(self.shape, 1 / self.shape, size)
-        return np.maximum(drawn, np.finfo(float).tiny)
-
-    def quadrature(self) -> tuple[Floats, Floats]:
-        points, weights = special.roots_genlaguerre(N_POINTS, self.shape - 1)
-        return points / self.shape, weights / weights.sum()
-
-    def log_likelihood(self, n_failures: Floats, cumulative_hazard: Floats) -> Floats:
+    def _of_gamma(self, n_failures: Floats, cumulative_hazard: Floats) -> Floats:
+        if self.shape == inf:
+            return -cumulative_hazard
         shape, total = self.shape, self.shape + n_failures
         grown = special.gammaln(total) - special.gammaln(shape)
         return np.asarray(
@@ -69,37 +79,7 @@ class GammaFrailty:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Lemons:
-    """A share of the nodes has a larger factor; beyond that, nodes differ as `others` says."""
-
-    share: float
-    factor: float
-    others: GammaFrailty | Alike = ALIKE
-
-    def __post_init__(self) -> None:
-        if not 0 < self.share < 1:
-            raise ParameterError(f"the share of lemons lies between 0 and 1, not {self.share!r}")
-        positive("factor of lemons", self.factor)
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        lemon = rng.random(size) < self.share
-        return np.where(lemon, self.factor, 1.0) * self.others.sample(rng, size)
-
-    def quadrature(self) -> tuple[Floats, Floats]:
-        points, weights = self.others.quadrature()
-        shares = np.outer([1 - self.share, self.share], weights)
-        return np.concatenate([points, self.factor * points]), shares.ravel()
-
-    def log_likelihood(self, n_failures: Floats, cumulative_hazard: Floats) -> Floats:
-        usual = self.others.log_likelihood(n_failures, cumulative_hazard)
-        lemon = self.others.log_likelihood(n_failures, self.factor * cumulative_hazard)
-        lemon = lemon + n_failures * log(self.factor) + log(self.share)
-        return np.asarray(np.logaddexp(usual + np.log1p(-self.share), lemon), dtype=np.float64)
-
-
-Frailty = Alike | GammaFrailty | Lemons
-"""How the factors on the hazard are spread over the nodes."""
+ALIKE = Frailty()
 
 
 def failures_of_a_node(

@@ -6,8 +6,10 @@ with their units. A test compares the two.
 
 from __future__ import annotations
 
+from math import inf
+
 from cprsim.errors import ParameterError
-from cprsim.failures.frailty import Frailty, GammaFrailty, Lemons
+from cprsim.failures.frailty import Frailty
 from cprsim.job.distributions import Distribution, PiecewiseHazard
 
 Bounds = tuple[float, float]  # both included
@@ -54,9 +56,8 @@ def writable(distribution: Distribution, mean_h: Bounds = MTBF_H) -> None:
 
 def writable_factors(frailty: Frailty) -> None:
     """Raise ParameterError for factors of nodes that a scenario does not take."""
-    if isinstance(frailty, Lemons):
+    if frailty.share:
         within("the share of lemons", frailty.share, LEMON_SHARE)
         within("the factor of lemons", frailty.factor, LEMON_FACTOR)
-        writable_factors(frailty.others)
-    elif isinstance(frailty, GammaFrailty):
+    if frailty.shape < inf:
         within("the shape of the factors", frailty.shape, FRAILTY_SHAPE)

@@ -16,7 +16,7 @@ from cprsim.job.records import Bools, Floats, Ints
 ROUNDING_H = 1e-8  # 36 us: what a start and a length since 1970, added up, may be off
 
 RARE = 1e-3  # a probability
-MUCH, FEW = 0.1, 2  # of the rows or failures: without more the answer is another
+MUCH, FEW_FAILURES = 0.1, 2  # of the rows or failures: without more the answer is another
 AGAIN_H = 1.0  # failures of one node within this may be repeats
 
 Kind = Literal["dropped", "merged", "assumed", "inferred", "read_as", "no_failure"]
@@ -319,6 +319,12 @@ def coalesced(outages: Outages, within_h: float) -> Outages:
     n_merged = outages.n_outages - merged.n_outages
     words = f"failure(s) within {within_h:.4g} h of one of the same node merged into it"
     return replace(merged, notes=(*outages.notes, Note("merged", n_merged, words)))
+
+
+def n_repeats(outages: Outages) -> int:
+    """How many are within an hour of another of the same node; 0 where these are few."""
+    n_again = outages.n_outages - outages.merged(AGAIN_H).n_outages
+    return n_again if n_again > max(MUCH * outages.n_outages, FEW_FAILURES) else 0
 
 
 def brought_together(outages: Outages, within_h: float) -> Outages:

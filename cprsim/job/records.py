@@ -398,18 +398,15 @@ class FailureTrace:
     def of(self, replication: int) -> list[Failure]:
         """The failures of one replication of the block, in order of time."""
         first, last = self.first[replication : replication + 2].tolist()
-        of_slot = self.first_slot[first : last + 1]
-        begin, end = int(of_slot[0]), int(of_slot[-1])
-        slots, repair_h = self.slot[begin:end].tolist(), self.repair_h[begin:end].tolist()
-        sources = [0] * (last - first) if self.source is None else self.source[first:last].tolist()
+        borders = pairwise(self.first_slot[first : last + 1].tolist())
         return [
-            Failure(at_h, tuple(slots[a:b]), tuple(repair_h[a:b]), source)
-            for at_h, (a, b), source in zip(
-                self.at_h[first:last].tolist(),
-                pairwise((of_slot - begin).tolist()),
-                sources,
-                strict=True,
+            Failure(
+                float(self.at_h[n]),
+                tuple(self.slot[begin:end].tolist()),
+                tuple(self.repair_h[begin:end].tolist()),
+                0 if self.source is None else int(self.source[n]),
             )
+            for n, (begin, end) in zip(range(first, last), borders, strict=True)
         ]
 
 

@@ -141,6 +141,8 @@ def columns_of(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> dict[
     """The columns of a table by our names: those declared, those of our names, or recognised."""
     declared = {ours: of for ours, of in spec.names.items() if ours not in NODE_COLUMNS}
     state = declared.pop("state", None)  # which may be the column of causes too
+    if spec.nodes_file and declared.get("node") not in table and "node" in table:
+        declared.pop("node", None)  # of the table of nodes
     found = {ours: declared.get(ours, ours) for ours in (*LOG_COLUMNS, "duration")}
     named_columns(table, declared, path, tuple(found), {"end", "cause", "duration"})
     named_columns(table, {}, path, () if state is None else (state,), ())
@@ -232,7 +234,7 @@ def _turns(table: pd.DataFrame, rows: pd.DataFrame, spec: LogSpec) -> list[str]:
 def _take_turns(column: pd.Series[str], rows: pd.DataFrame) -> bool:
     """Whether two texts, but for numbers and names, take turns in the rows of nearly each node."""
     words = column.fillna("").astype(str)
-    if words.nunique() > 2:
+    if words.nunique() > 2 or words.str.contains(":").any():  # else they may be 0 and 1
         words = words.str.replace(r"\S*\d\S*", "", regex=True)
     of = (
         rows[["node", "start"]]

@@ -15,15 +15,14 @@ import pandas as pd
 from cprsim.errors import ParameterError
 from cprsim.failures.limits import MOST_NODES
 from cprsim.failures.outages import (
-    AGAIN_H,
-    FEW,
-    MUCH,
+    FEW_FAILURES,
     Counted,
     Note,
     Outages,
     brought_together,
     coalesced,
     most_by_chance,
+    n_repeats,
     n_rows,
     notes_of,
     outages_of,
@@ -195,6 +194,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         _require_outages(path, rows, to_h - from_h, log)
     if log.times.since_1970:
         _require_past(path, rows, to_h if spec.ends[1] is not None else -np.inf)
+    rows = _apart(path, rows, spec) if log.resolution_h else rows
     in_time = np.ones(len(rows), dtype=bool)
     if spec.ends[1] is not None and not (log.records_alone and to_h == log.watched[1]):
         in_time = (rows["start"] < to_h).to_numpy(dtype=bool)
@@ -206,7 +206,6 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         known_h = rows["end"].where(rows["end"] > rows["start"])
         alike = known_h.groupby([rows[name] for name in ("node", "start", "cause")], observed=True)
         rows = rows.assign(end=rows["end"].fillna(alike.transform("max")))
-    rows = _apart(path, rows, spec) if log.resolution_h else rows
     node, names = numbered(rows.pop("node"), log.nodes)
     if not in_time.all():
         rows, node = rows[in_time], node[in_time]
@@ -253,7 +252,7 @@ def _apart(path: PathLike[str], rows: pd.DataFrame, spec: LogSpec) -> pd.DataFra
     """
     alike = rows.duplicated(["node", "start", "end"]) & ~(rows["end"] > rows["start"])
     within_h, n_alike = spec.hours("coalesce"), int(alike.sum())
-    if within_h is None and n_alike > FEW:
+    if within_h is None and n_alike > FEW_FAILURES:
         message = (
             f"{n_alike} of {len(rows)} rows repeat a node and its date: are they repeats of one "
             "failure? --coalesce '1 min' makes one of them, --coalesce '0 s' keeps them"
@@ -336,15 +335,13 @@ def _merged(path: PathLike[str], outages: Outages, log: Log, spec: LogSpec) -> O
     """
     within_h = spec.hours("coalesce")
     merged = coalesced(outages, MINUTE_H if within_h is None else within_h)
-    if log.points and within_h is None:
-        n_again = merged.n_outages - merged.merged(AGAIN_H).n_outages
-        if n_again > max(MUCH * merged.n_outages, FEW):
-            message = (
-                f"{n_again} of {merged.n_outages} failures are within an hour of another of the "
-                "same node: are they repeats of one? --coalesce '1 h' makes one of them, "
-                "--coalesce '1 min' keeps them"
-            )
-            raise trace_error(path, None, message, "coalesce")
+    if log.points and within_h is None and (n_again := n_repeats(merged)):
+        message = (
+            f"{n_again} of {merged.n_outages} failures are within an hour of another of the "
+            "same node: are they repeats of one? --coalesce '1 h' makes one of them, "
+            "--coalesce '1 min' keeps them"
+        )
+        raise trace_error(path, None, message, "coalesce")
     if within_h is not None:
         return merged if within_h > 0 else outages
     if not (n_near := outages.n_outages - merged.n_outages):

@@ -103,7 +103,7 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
 
 def _has_several(name: str, known: Collection[str]) -> bool:
     """Whether a name holds several known ones, whatever sign is between them."""
-    levels = re.split(r"[^\w.-]+", name), re.findall(r"(?:(?!_)\w)*[^\W\d_](?:(?!_)\w)*", name)
+    levels = re.split(r"[^\w.-]+", name), re.findall(r"[^\W\d_]+\d+", name)  # not login-gpu1
     bare = [{_bare(part.strip("-.")) for part in parts} for parts in levels]
     return any(len(parts.intersection(known)) > 1 for parts in bare)
 

@@ -13,7 +13,7 @@ from cprsim.failures.outages import Lives, Note
 from cprsim.job.records import Floats
 from cprsim.logs.files import trace_error
 from cprsim.logs.reading import named_columns, no_row_where, read_csv
-from cprsim.logs.spec import NODE_COLUMNS, LogSpec
+from cprsim.logs.spec import NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
 from cprsim.logs.times import Times, read_times
 
 
@@ -61,10 +61,12 @@ def dates_of(
 def _hours(
     rows: pd.DataFrame, name: str, path: PathLike[str], like: Times, spec: LogSpec
 ) -> Floats:
-    if name not in rows or rows[name].isna().all():
+    cells = rows.get(name, pd.Series(None, rows.index, dtype=str))
+    cells = cells.mask(cells.str.strip().str.lower().isin(UNKNOWN_WORDS))
+    if cells.isna().all():
         return np.full(len(rows), np.nan)
     unit = spec.time_unit or (None if like.since_1970 else like.unit)
-    times = read_times(rows[name], unit, path, None, spec.date_format, spec.tz)
+    times = read_times(cells, unit, path, None, spec.date_format, spec.tz)
     if like.since_1970 != times.since_1970:
         kind = "dates" if like.since_1970 else "numbers"
         raise trace_error(path, None, f"holds other times than the log, which has {kind}", name)

@@ -55,7 +55,8 @@ def csv_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
     names = Counter(cell.strip() for cell in _cells(header, separator, path, above + 1))
     if twice := [name for name, n in names.items() if name and n > 1]:
         message = "two columns have this name: rename one of them"
-        raise trace_error(path, above + 1, message, twice[0])
+        shown = twice[0] if all(map(A_NAME.fullmatch, names)) else "columns"  # it may be no header
+        raise trace_error(path, above + 1, message, shown)
     rows = pd.DataFrame()
     with opened(path) as file:
         for _ in range(above):

@@ -26,7 +26,7 @@ HOURS = {
 EPOCH = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}  # units since 1970, per second
 DAYS_1995, DAYS_2040 = 34_700, 51_136  # as spreadsheets count them, since 1899
 EARLIEST_S, LATEST_S = 788_918_400.0, 2_208_988_800.0  # 1995 and 2040: between are the logs
-FEW = 3
+FEW_DATES = 3
 DAY_H, MONTH_H = 24.0, 672.0  # the shortest ones
 EARLIEST_H = 8760.0  # the end of 1970
 DAY = r"\d{4}-?\d\d(?:-?\d\d)?(?:[T ]00:00(?::00(?:[.,]0+)?)?(?:[zZ]|[+-]\d\d:?\d\d)?)?"
@@ -253,7 +253,7 @@ def resolution_h(column: pd.Series[str], form: str | None, hours: Floats) -> flo
         has_time = text.str.fullmatch(DAY).mean() < MANY
         has_day = not bool(text.str.fullmatch(r"\d{4}-\d\d").all())
     days = np.floor(hours / DAY_H).astype("datetime64[D]")
-    has_day &= len(days) <= FEW or bool((days > days.astype("datetime64[M]")).any())
+    has_day &= len(days) <= FEW_DATES or bool((days > days.astype("datetime64[M]")).any())
     return 0.0 if has_time else DAY_H if has_day else MONTH_H
 
 

@@ -12,6 +12,7 @@ import os
 import pickle
 import signal
 import sys
+from functools import partial
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from cprsim.rehearsal.worker import main as work
 from cprsim.training.kernel.model import Dlrm, Workspace
 from cprsim.training.kernel.optimizers import OPTIMIZERS
 from cprsim.training.kernel.trackers import TRACKER_CLASSES
+from cprsim.training.kernel.training import learned
 
 TO_SUPERVISOR = 1  # the supervisor reads a pipe there
 
@@ -43,15 +45,12 @@ def warm(material: Material, start: Dlrm) -> None:
 
 
 def _batch(material: Material, start: Dlrm) -> None:
-    clicks = material.clicks
-    rows = clicks.rows[: material.plan.batch]
-    integers, label = (column[: len(rows)] for column in (clicks.integers, clicks.label))
+    some = slice(0, min(material.plan.batch, len(material.clicks)))
+    rows = material.clicks.rows[some]
     model = Dlrm(material.shape, table=start.table[rows.ravel()], dense=start.dense.copy())
-    work = Workspace(model, len(rows))
     at = np.arange(rows.size, dtype=np.int32).reshape(rows.shape)
-    model.forward(integers, at, work)
-    model.backward(integers, label, work)
-    OPTIMIZERS[material.plan.optimizer](model).update_dense(work.d_dense, 0.0)
+    _, (d_dense, _) = learned(model, material.clicks, some, at, partial(Workspace, model))
+    OPTIMIZERS[material.plan.optimizer](model).update_dense(d_dense, 0.0)
 
 
 def main() -> None:

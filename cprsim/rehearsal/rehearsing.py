@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from itertools import count
+from itertools import count as numbers_from
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy as np
 
 from cprsim.errors import ParameterError, counted, watch
 from cprsim.files import decode, digest_of, write_whole
-from cprsim.files.units import TIME
 from cprsim.job.policy import Policy
 from cprsim.job.records import S_PER_H, EventLog, stacked
 from cprsim.rehearsal.calibration import (
@@ -57,6 +56,7 @@ from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity, identity_of
 from cprsim.results.pipeline import Outcome, StrategyOutcome
 from cprsim.results.run import Result, write_result
+from cprsim.results.words import count, hours
 from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.simulation.blocks import with_parts
@@ -193,8 +193,8 @@ def rehearse(
             calibration = session.calibration(policies, n_traces)
         planned, n_left_out = session.plan(policies, n_traces, calibration)
         digest = _write_before(journal, calibration, planned)
-        minutes = 60 * sum(float(one.predicted.costs.wall_h[0]) for one in planned)
-        runs = counted(f"{len(planned)} runs, predicted to take {minutes:.3g} min", planned)
+        takes = hours(sum(float(one.predicted.costs.wall_h[0]) for one in planned))
+        runs = counted(f"{count(len(planned), 'run')}, predicted to take {takes}", planned)
         attempts = [
             attempt
             for number, plan in enumerate(runs, 1)
@@ -211,7 +211,7 @@ class _Session:
     ) -> None:
         self._experiment, self._journal, self._stack = experiment, journal, stack
         self._material: Material = material_of(model, len(experiment.cluster.replica_slots))
-        self._numbers = count(1)
+        self._numbers = numbers_from(1)
 
     @cached_property
     def _fork_server(self) -> ForkServer:
@@ -232,9 +232,9 @@ class _Session:
             if policy.sub_saves is not None
         ]
         n_samples = sum(short.until or 0 for short in (whole, *(part[-1] for part in parts)))
-        takes = TIME.format(useful_h * n_samples / material.n_samples)
-        follow = f"{n_traces * len(policies)} runs of {TIME.format(useful_h)} or more follow"
-        watch.doing(f"calibrating without failures, {takes}; {follow}")
+        takes, runs = hours(useful_h * n_samples / material.n_samples), n_traces * len(policies)
+        then = f"{count(runs, 'run')} of {hours(useful_h)} or more"
+        watch.doing(f"calibrating for {takes}, then {then}")
         calibration = calibrated(self._run(whole), material)
         for policy, sub_saves, short in parts:
             share = sub_saves.fraction * bytes_share(policy, short, material)
@@ -259,7 +259,7 @@ class _Session:
     def attempts(self, planned: Planned, progress: str) -> Iterator[Attempt]:
         """Attempts at one run, those in the journal first, until one is valid."""
         attempt, n_new = None, 0
-        for number in count(1):
+        for number in numbers_from(1):
             name = f"{planned.policy.name}, trace {planned.trace}, attempt {number}"
             path = self._journal / f"{planned.policy.name}-{planned.trace}-{number}.json"
             if path.exists():

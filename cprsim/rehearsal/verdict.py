@@ -22,8 +22,7 @@ from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.supervisor import FinishedRun
 from cprsim.training.kernel.playing import play
 from cprsim.training.kernel.saving import Saver
-from cprsim.training.kernel.schedule import Rewind, SaveEvent, SaveStage, of_log
-from cprsim.training.kernel.training import ProxyTrainer
+from cprsim.training.kernel.schedule import RunEventKind, of_log
 
 OVERHEAD_FRACTION = 0.05  # of the predicted
 PART_FRACTION = 0.10
@@ -197,12 +196,13 @@ def check_replay(ran: FinishedRun, log: EventLog, material: Material) -> ReplayC
     trainer, orders = material.trainer(), ran.orders
     useful_h, slots = orders.useful_s / S_PER_H, range(orders.n_slots)
     servers, trainers = slots[: orders.n_servers], slots[orders.n_servers :]
-    if orders.behind:
-        n_bytes = replay_going_back(log, useful_h, trainer)
-    else:
-        saver = Saver(trainer, material.shards, orders.sub_saves)
-        play(trainer, saver, of_log(log, useful_h, servers, trainers))
-        n_bytes = saver.bytes_written
+    # saves behind the job overlap: all are whole
+    saver = None if orders.behind else Saver(trainer, material.shards, orders.sub_saves)
+    schedule = of_log(log, useful_h, servers, trainers)
+    play(trainer, saver, schedule)
+    n_commits = sum(event.kind is RunEventKind.SAVE_COMMITS for event in schedule)
+    whole = trainer.weights.bytes_of(slice(0, len(trainer.changed))) + trainer.weights.dense_bytes
+    n_bytes = n_commits * whole if saver is None else saver.bytes_written
     table, row_state = trainer.model.table, trainer.optimizer.row_state
     of_rows = [rows_of(material.shards, server) for server in servers]
     expected = [(table[rows], row_state[rows] if len(row_state) else row_state) for rows in of_rows]
@@ -213,24 +213,3 @@ def check_replay(ran: FinishedRun, log: EventLog, material: Material) -> ReplayC
         for ours, theirs in zip(*pair, strict=True)
     )
     return ReplayCheck(equal, ran.bytes_saved, n_bytes)
-
-
-def replay_going_back(log: EventLog, useful_h: float, trainer: ProxyTrainer) -> int:
-    """Replay the log of a job whose saves overlap and that rolls back as a whole.
-
-    Returns the bytes that its saves wrote.
-    """
-    states = {0: trainer.state()}
-    n_bytes = 0
-    for event in of_log(log, useful_h, range(0), range(0)):
-        at = trainer.on_grid(event.at * trainer.n_samples)
-        if isinstance(event, Rewind):
-            trainer.restore(states[at])
-            continue
-        trainer.run(max(at, trainer.position))
-        if isinstance(event, SaveEvent) and event.stage is SaveStage.STARTS:
-            states[at] = trainer.state()
-        elif isinstance(event, SaveEvent) and event.stage is SaveStage.COMMITS:
-            weights = trainer.weights
-            n_bytes += weights.bytes_of(slice(0, len(trainer.changed))) + weights.dense_bytes
-    return n_bytes

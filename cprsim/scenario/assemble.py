@@ -8,13 +8,10 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cprsim import failures as sources
 from cprsim.errors import ParameterError, PolicyError, Problem, ScenarioError
 from cprsim.failures.clocks import JobClock, NodeClocks
-from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.frailty import ALIKE, Lemons, Shocks
-from cprsim.failures.injected import Injected
-from cprsim.failures.replay import Replay
-from cprsim.failures.several import SeveralSources
+from cprsim.failures.frailty import Frailty, Shocks
 from cprsim.failures.sources import FailureSource
 from cprsim.files.units import SIZE
 from cprsim.job.distributions import Constant, Exponential, Weibull
@@ -165,7 +162,7 @@ class Experiment:
         """Mean share of each scope among the failures over the useful hours."""
         shares, failures = self.shares, self.failures
         # one source: of all scopes, or in place of several, by draws or a longer MTBF
-        if not shares.of_source or not isinstance(failures, SeveralSources):
+        if not shares.of_source or not isinstance(failures, sources.SeveralSources):
             return shares.shares
         rate, *source_rates = failures.rates_per_h(self.cluster, self.useful_h)
         rates = [share * rate for share in shares.shares]
@@ -263,7 +260,7 @@ def _failures(
         of_scope[SILENT] = JobClock(strikes, range(cluster.n_nodes), clock=of_job.clock)
     of_source = tuple(i for i, scope in enumerate(scopes) if scope.name in of_scope)
     if of_scope:
-        of_job = SeveralSources((("", of_job), *of_scope.items()))
+        of_job = sources.SeveralSources((("", of_job), *of_scope.items()))
     reaches, rack = tuple(scope.reach for scope in scopes), scenario.cluster.rack
     return (
         of_job,
@@ -416,14 +413,15 @@ def _slots(cluster: Cluster, role: str) -> range:
 
 def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) -> FailureSource:
     lemons, watched, shocks = section.lemons, section.shocks, None
-    frailty = section.frailty or ALIKE
+    shape = section.frailty.shape if section.frailty else inf
+    of_lemons = (lemons.share_fraction, lemons.factor) if lemons else (0.0, 1.0)
     if watched is not None:
         total = sum(watched.sizes.values())
         shares = tuple(weight / total for weight in watched.sizes.values())
         shocks = Shocks(1 / watched.every_h, tuple(watched.sizes), shares, watched.nodes)
-    nodes = CorrelatedNodes(
+    nodes = sources.CorrelatedNodes(
         lifetime=Weibull.from_mean(section.mtbf_h, section.shape),
-        frailty=Lemons(lemons.share_fraction, lemons.factor, frailty) if lemons else frailty,
+        frailty=Frailty(*of_lemons, shape),
         shocks=shocks,
         clock=section.clock,
         start=section.start,
@@ -437,10 +435,10 @@ def _correlated(section: CorrelatedFailures, cluster: Cluster, useful_h: float) 
     return nodes
 
 
-def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> Injected:
+def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> sources.Injected:
     slots = _slots(cluster, section.role)
     numbered = [tuple(slots[n] for n in servers) for servers in section.named_servers.values()]
-    return Injected(
+    return sources.Injected(
         useful_h=useful_h,
         slots=numbered[0] if numbered and not section.servers_at else slots,
         together=section.n_together,
@@ -452,7 +450,7 @@ def _injected(section: InjectedFailures, cluster: Cluster, useful_h: float) -> I
     )
 
 
-def replay_of(section: TraceFailures, path: Path, nodes: Path | None = None) -> Replay:
+def replay_of(section: TraceFailures, path: Path, nodes: Path | None = None) -> sources.Replay:
     """The outages of a file, and perhaps a table of its nodes. Raises as `source_of` does."""
     try:
         spec = section.spec if nodes is None else replace(section.spec, nodes=nodes)
@@ -465,4 +463,4 @@ def replay_of(section: TraceFailures, path: Path, nodes: Path | None = None) -> 
             f"the trace has {outages.n_outages} outage: what lies between outages can't be "
             f"told; replay needs {FEWEST_OUTAGES} at least"
         )
-    return Replay(outages, from_first=section.begins == "first")
+    return sources.Replay(outages, from_first=section.begins == "first")

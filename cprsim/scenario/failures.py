@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, create_model
 
-from cprsim.failures.frailty import GammaFrailty
-from cprsim.failures.limits import LEMON_FACTOR, MOST_SIZES
+from cprsim.failures.limits import FRAILTY_SHAPE, LEMON_FACTOR, MOST_SIZES
 from cprsim.failures.sources import Start
 from cprsim.files.units import SHARE, TIME, Quantity
 from cprsim.job.records import MAX_NODES, Clock
@@ -114,6 +113,14 @@ NodesStruck = Annotated[int, Field(ge=1, le=MAX_NODES)]
 Weight = Annotated[float, Field(strict=True, gt=0)]
 
 
+class FrailtySection(Model):
+    """Every node has a factor on its hazard, drawn from a gamma distribution with mean 1."""
+
+    shape: Annotated[float, within(*FRAILTY_SHAPE)] = Field(
+        description="Shape of the factors, no unit; their variance is 1 / shape.", examples=[0.8]
+    )
+
+
 class LemonsSection(Model):
     """A share of the nodes fails more often."""
 
@@ -161,7 +168,7 @@ class CorrelatedFailures(Model):
     )
     mtbf_95_h: Mtbf95 = None
     spread_95: Spread95 = None
-    frailty: GammaFrailty | None = Field(
+    frailty: FrailtySection | None = Field(
         None, description="Spread of the factors on the nodes' hazards; absent: all are 1."
     )
     lemons: LemonsSection | None = Field(

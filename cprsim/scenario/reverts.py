@@ -11,7 +11,7 @@ from math import exp, inf
 
 import numpy as np
 
-from cprsim.failures.several import SeveralSources
+from cprsim import failures as sources
 from cprsim.failures.sources import FailureSource
 from cprsim.job.policy import Reach, Scope
 from cprsim.job.records import Cluster, ExpectedFailures, Holds
@@ -86,7 +86,7 @@ def _scopes_by_source(
 ) -> Iterator[tuple[FailureSource, dict[Reach | None, float]]]:
     """Each source of failures, with the share of each reach among its failures."""
     first, *others = [failures]
-    if shares.of_source and isinstance(failures, SeveralSources):
+    if shares.of_source and isinstance(failures, sources.SeveralSources):
         first, *others = [source for _, source in failures.sources]
     share_of = dict.fromkeys(reaches, 0.0)
     for reach, share in zip(reaches, shares.shares, strict=True):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import simpy
@@ -61,7 +61,7 @@ class SharedCluster:
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
         # Jobs do not start on spares: the slots of all running jobs total at most `n_nodes`
         self.places = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
-        # With unlimited nodes a job removes its nodes when it leaves: those in repair, after repair
+        # If nodes are unlimited, a leaving job's nodes are removed, those in repair after repair
         self.n_owed = 0
         self.storage: SharedStorage | None = None
         if storage_bytes_per_h < inf:
@@ -249,7 +249,7 @@ class RunningJob:
         self.transfers.move_link(self.sim)
 
     def find_failure(self, chunk: int, failure: int) -> None:
-        """The job's next failure, if it is drawn."""
+        """Find the job's next failure, if it is drawn already."""
         self.chunk, self.failure = next_failure(self.block.strikes, self.row, chunk, failure)
 
     def fails_at_h(self) -> float:
@@ -328,8 +328,8 @@ def run_one(
     cluster = SharedCluster(n_spares=job.cluster.n_spares)
     running = RunningJob(cluster, BlockOfJobs(job, failures, draws), row)
     running.skips, running.log = skips, LogLines()
-    ran: Any = cluster.env.run(until=cluster.env.process(running.run()))
-    return ran, running.log.log()
+    ran = cluster.env.run(until=cluster.env.process(running.run()))
+    return cast(Ran, ran), running.log.log()
 
 
 def run_fleet(
@@ -341,5 +341,4 @@ def run_fleet(
         for number, (at_h, (block, row)) in enumerate(zip(arrive_h, jobs, strict=True))
     ]
     cluster.env.run()
-    ran: list[Any] = [process.value for process in processes]
-    return ran
+    return [cast(Ran, process.value) for process in processes]

@@ -241,16 +241,15 @@ def wait_for_last(sim: Sim) -> None:
                     job.waits_for = capture
 
 
-def abandon_saves(sim: Sim, back_to_h: float, all_go_back: bool, silent: bool) -> None:
+def abandon_saves(sim: Sim, back_to_h: float, silent: bool) -> None:
     """Abort saves in progress after a failure, except flushes of copies that survive intact.
 
     Their due dates return unless the rollback removed them.
     """
     spec, job = sim.spec, sim.job
-    if all_go_back:
-        for capture in range(spec.n_captures):
-            if not is_due(spec, job.saves[capture].due_h, back_to_h):
-                stand_on_grid(sim, capture, back_to_h)
+    for capture in range(spec.n_captures):
+        if not is_due(spec, job.saves[capture].due_h, back_to_h):
+            stand_on_grid(sim, capture, back_to_h)
     if job.stalled_by != NONE:
         save = job.flights[job.stalled_by][job.saves[job.stalled_by].n_in_flight]
         if is_due(spec, save.due_h, back_to_h):

@@ -213,12 +213,11 @@ class Spec:
     has_closed_form: bool  # `cycles.leap` takes it from failure to failure
 
 
-class Tables:
+class Tables(NamedTuple):
     """The durations that vary, in the order of their tables of draws, by name."""
 
-    def __init__(self) -> None:
-        self.of_saves: dict[str, Duration] = {}
-        self.of_failures: dict[str, Duration] = {}
+    of_saves: dict[str, Duration]
+    of_failures: dict[str, Duration]
 
 
 class FailedAttempts(NamedTuple):
@@ -259,7 +258,7 @@ def cost_of(tables: dict[str, Duration], name: str, cost: Duration | None) -> Co
 @lru_cache(maxsize=256)
 def spec_of(job: SimulatedJob) -> tuple[Spec, Tables]:
     """The numbers of a job, and the durations that vary."""
-    policy, cluster, tables = job.policy, job.cluster, Tables()
+    policy, cluster, tables = job.policy, job.cluster, Tables({}, {})
     tiers = [_tier(job, tier, tables) for tier in policy.tiers]
     captures = [_capture(job, capture, tables) for capture in policy.captures]
     stages = [

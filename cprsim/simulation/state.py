@@ -6,19 +6,16 @@ Compiled, they are numpy records and arrays; under SimPy, objects and lists of t
 from __future__ import annotations
 
 from collections.abc import MutableMapping, MutableSequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from cprsim.job.legal import MOST_TIERS
 from cprsim.job.policy import MOST_GENERATIONS, MOST_IN_FLIGHT
-from cprsim.job.records import Floats, Ints
+from cprsim.job.records import EventKind, Floats, Ints
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.records import Places, as_record, dtype_of, record, zeros
 from cprsim.simulation.spec import COLUMNS, MOST_CAPTURES, NONE, OUTSIDE, Spec, link_of, spec_of
-
-if TYPE_CHECKING:
-    from cprsim.simulation.log import LogLines
 
 N_LEVELS = OUTSIDE
 N_OF_LOSS = 5
@@ -179,6 +176,12 @@ class Drawn(NamedTuple):
     keys: Ints  # (n_captures, n_replications) of `copies.uniform`
 
 
+class Notes(Protocol):
+    """Log of a replication, to which the step writes."""
+
+    def note(self, at_h: float, kind: EventKind, progress_h: float, slot: int) -> None: ...
+
+
 class Sim(NamedTuple):
     """A replication, as the step takes it."""
 
@@ -189,7 +192,7 @@ class Sim(NamedTuple):
     drawn: Drawn
     row: int  # of the replication in what is drawn
     losses: Floats  # (n_room, N_OF_LOSS), which is filled; without rows none are kept
-    log: LogLines | None  # that notes are made in; None: they are not kept
+    log: Notes | None  # that notes are made in; None: they are not kept
 
 
 # --------------------------------------------------------------------------- compiled
@@ -243,7 +246,7 @@ NO_DRAWS = Drawn(NO_LOSSES, NO_LOSSES, np.zeros((0, 0), dtype=np.int64))
 
 def sim_of(
     job: SimulatedJob, drawn: Drawn = NO_DRAWS, row: int = 0, losses: Floats = NO_LOSSES,
-    log: LogLines | None = None,
+    log: Notes | None = None,
 ) -> Sim:  # fmt: skip
     """A replication of a job, for Python."""
     spec, _ = spec_of(job)

@@ -226,8 +226,10 @@ def book_work(sim: Sim, before_h: float, passed_h: float) -> None:
             note(sim, EventKind.CAUGHT_UP, NONE)
     else:
         job.frontier_h = job.progress_h
-    job.hours[TAX] += spec.tax * gained_h
-    job.hours[DEGRADED] += passed_h * (1.0 - job.speed)
+    if spec.tax:
+        job.hours[TAX] += spec.tax * gained_h
+    if job.speed < 1.0:
+        job.hours[DEGRADED] += passed_h * (1.0 - job.speed)
 
 
 @inlined
@@ -416,7 +418,7 @@ def recover(sim: Sim, failure: FailedSlots, nth: int) -> None:
     elif reverts == SHARDS:
         n_lost = spec.tiers[source].size
     if reverts == ALL or not rule.is_transparent:
-        saves.abandon_saves(sim, back_to_h, reverts == ALL, failure.scope == spec.silent)
+        saves.abandon_saves(sim, back_to_h, failure.scope == spec.silent)
     note_failed(sim, failure)
     replay_h = 0.0
     if reverts == ALL:

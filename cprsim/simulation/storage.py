@@ -14,8 +14,18 @@ from cprsim.simulation.recoveries import rate_of_each
 from cprsim.simulation.spec import NONE
 from cprsim.simulation.state import Sim
 
-RATE_ROUNDING = 1e-12  # of a rate
-Place = tuple[float, int, "Flow"]  # sort key, number, flow: an item of a sorted list
+
+class FlowGroup:
+    """Flows with the same highest rate of a transfer, hence at one rate.
+
+    An odometer counts the bytes that a transfer moves, so that a change of the rate needs no update
+    of the flows.
+    """
+
+    def __init__(self, cap: float) -> None:
+        self.cap, self.bytes_per_h, self.odometer_bytes = cap, 0.0, 0.0
+        self.n = 0  # transfers
+        self.flows: list[tuple[float, int, Flow]] = []  # by their end on the odometer, and number
 
 
 class Flow:
@@ -24,35 +34,18 @@ class Flow:
     The event `over`, with the rank of the job, is triggered when all bytes have moved.
     """
 
-    def __init__(
-        self, env: simpy.Environment, n: int, each_bytes: float, cap: float, rank: EventPriority
-    ) -> None:
-        self.n, self.left_bytes, self.bytes_per_h = n, each_bytes, cap  # per transfer; highest rate
-        self.rank = rank
-        self.each_bytes = each_bytes
-        self.over = env.event()
-        self.number = 0
-        self.since_h = 0.0  # instant at which `left_bytes` were left
-        self.is_capped = False  # its rate is its cap; else the level
-        self.ends_at = inf  # instant if `is_capped`, else a reading of the odometer [bytes]
+    def __init__(self, over: simpy.Event, n: int, each_bytes: float, rank: EventPriority) -> None:
+        self.over, self.n, self.each_bytes, self.rank = over, n, each_bytes, rank
 
 
 class SharedStorage:
-    """Bandwidth that flows share: flows with a low cap move at their cap, all others at the level.
-
-    The level is one common rate. An odometer counts the bytes that a transfer at the level moves,
-    so that a change of the level needs no update of these flows.
-    """
+    """Bandwidth that flows share: each has its highest rate, or the common one that is left."""
 
     def __init__(self, env: TickClock, bytes_per_h: float) -> None:
         self.env, self.bytes_per_h, self.n_begun = env, bytes_per_h, 0
-        self.capped: list[Place] = []  # by cap
-        self.slowed: list[Place] = []  # by cap
-        self.ends_capped: list[Place] = []  # by instant
-        self.ends_slowed: list[Place] = []  # by bytes on the odometer
-        self.n_slowed, self.capped_bytes_per_h = 0, 0.0  # of all flows together
-        self.level_bytes_per_h = inf  # common rate of transfers below their cap
-        self.odometer_bytes = self.read_at_h = 0.0
+        self.groups = dict[float, FlowGroup]()  # those with flows, by their highest rate
+        self.group_of = dict[Flow, tuple[FlowGroup, float, int]]()  # and the flow's place there
+        self.read_at_h = 0.0
         self.earlier = env.event()
         self.wakes_h = inf
         env.process(self.runs())
@@ -68,114 +61,70 @@ class SharedStorage:
             at_h, flow = self.first_end()
             while flow is not None and at_h <= self.env.at_h + 1.0 / TICKS:
                 self.take(flow)
-                flow.left_bytes = 0.0
                 come_now(flow.over, flow.rank)
                 at_h, flow = self.first_end()
             self.balance()
 
     def start(self, n: int, each_bytes: float, cap: float, rank: EventPriority = JOBS) -> Flow:
         """Start a flow of `n` equal transfers of a job."""
-        flow = Flow(self.env, n, each_bytes, cap, rank)
-        self.n_begun += 1
-        flow.number = self.n_begun
         self.read()
-        flow.since_h = self.read_at_h
-        level = (self.bytes_per_h - self.capped_bytes_per_h) / (self.n_slowed + n)
-        self.put(flow, capped=cap <= level * (1.0 + RATE_ROUNDING))
+        flow = Flow(self.env.event(), n, each_bytes, rank)
+        group = self.groups.setdefault(cap, FlowGroup(cap))
+        self.n_begun += 1
+        self.group_of[flow] = group, group.odometer_bytes + each_bytes, self.n_begun
+        group.n += n
+        insort(group.flows, (group.odometer_bytes + each_bytes, self.n_begun, flow))
         self.balance()
         return flow
 
     def stop(self, flow: Flow) -> None:
         """Stop a flow before its end."""
-        if not flow.over.triggered:
+        if flow in self.group_of:
             self.read()
             self.take(flow)
             self.balance()
 
+    def take(self, flow: Flow) -> None:
+        """Remove a flow."""
+        group, *place = self.group_of.pop(flow)
+        del group.flows[bisect_left(group.flows, tuple(place))]
+        group.n -= flow.n
+        if not group.flows:
+            del self.groups[group.cap]
+
     def moved_bytes(self, flow: Flow) -> float:
         """Bytes that each transfer of a flow has moved."""
+        if flow not in self.group_of:
+            return flow.each_bytes
         self.read()
-        return flow.each_bytes - self.left_bytes(flow)
-
-    def left_bytes(self, flow: Flow) -> float:
-        """Bytes that each transfer still has to move, as of the latest reading."""
-        if flow.over.triggered or flow.ends_at == inf:
-            return flow.left_bytes
-        if flow.is_capped:
-            return max(0.0, flow.left_bytes - (self.read_at_h - flow.since_h) * flow.bytes_per_h)
-        return max(0.0, flow.ends_at - self.odometer_bytes)
+        group, ends_bytes, _ = self.group_of[flow]
+        return flow.each_bytes - max(0.0, ends_bytes - group.odometer_bytes)
 
     def read(self) -> None:
-        """Advance the odometer to the current instant."""
-        if self.slowed:
-            self.odometer_bytes += (self.env.at_h - self.read_at_h) * self.level_bytes_per_h
-        else:
-            self.odometer_bytes = 0.0
+        """Advance the odometers to the current instant."""
+        for group in self.groups.values():
+            group.odometer_bytes += (self.env.at_h - self.read_at_h) * group.bytes_per_h
         self.read_at_h = self.env.at_h
 
     def first_end(self) -> tuple[float, Flow | None]:
         """Return the earliest end of a flow, and the flow; infinite and None without flows."""
-        at_h, _, flow = self.ends_capped[0] if self.ends_capped else (inf, 0, None)
-        if self.ends_slowed:
-            ends_at_bytes, _, slowed = self.ends_slowed[0]
-            left_bytes = max(0.0, ends_at_bytes - self.odometer_bytes)
-            ends_at_h = self.read_at_h + left_bytes / self.level_bytes_per_h
+        at_h, first = inf, None
+        for group in self.groups.values():
+            ends_bytes, _, flow = group.flows[0]
+            left_bytes = max(0.0, ends_bytes - group.odometer_bytes)
+            ends_at_h = self.read_at_h + left_bytes / group.bytes_per_h
             if ends_at_h < at_h:
-                return ends_at_h, slowed
-        return at_h, flow
-
-    # ----------------------------------------------------------------- flows at cap or level
-
-    def put(self, flow: Flow, *, capped: bool) -> None:
-        """Add a flow to those at their cap, or to those at the level."""
-        flow.is_capped = capped
-        if capped:
-            flow.ends_at = self.read_at_h + flow.left_bytes / flow.bytes_per_h
-            self.capped_bytes_per_h += flow.n * flow.bytes_per_h
-        else:
-            flow.ends_at = self.odometer_bytes + flow.left_bytes
-            self.n_slowed += flow.n
-        insort(self.capped if capped else self.slowed, (flow.bytes_per_h, flow.number, flow))
-        ends = self.ends_capped if capped else self.ends_slowed
-        insort(ends, (flow.ends_at, flow.number, flow))
-
-    def take(self, flow: Flow) -> None:
-        """Remove a flow, and record its remaining bytes."""
-        some = self.capped if flow.is_capped else self.slowed
-        ends = self.ends_capped if flow.is_capped else self.ends_slowed
-        flow.left_bytes, flow.since_h = self.left_bytes(flow), self.read_at_h
-        del some[bisect_left(some, (flow.bytes_per_h, flow.number))]
-        del ends[bisect_left(ends, (flow.ends_at, flow.number))]
-        if not flow.is_capped:
-            self.n_slowed -= flow.n
-        elif self.capped:
-            self.capped_bytes_per_h -= flow.n * flow.bytes_per_h
-        else:
-            self.capped_bytes_per_h = 0.0  # exact: drops rounding errors
+                at_h, first = ends_at_h, flow
+        return at_h, first
 
     def balance(self) -> None:
-        """Update the level, and wake the process if a flow now ends earlier."""
-        while self.capped and self.has_too_much(self.capped[-1][2]):
-            self.moves(self.capped[-1][2], capped=False)
-        while self.slowed:
-            self.level_bytes_per_h = (self.bytes_per_h - self.capped_bytes_per_h) / self.n_slowed
-            low = self.slowed[0][2]
-            if low.bytes_per_h > self.level_bytes_per_h * (1.0 + RATE_ROUNDING):
-                break
-            self.moves(low, capped=True)
+        """Update the rates, low ones first, and wake the process if a flow now ends earlier."""
+        left, n = self.bytes_per_h, sum(group.n for group in self.groups.values())
+        for _, group in sorted(self.groups.items()):
+            group.bytes_per_h = min(group.cap, left / n)
+            left, n = left - group.n * group.bytes_per_h, n - group.n
         if self.first_end()[0] < self.wakes_h and not self.earlier.triggered:
             self.earlier.succeed()
-
-    def moves(self, flow: Flow, *, capped: bool) -> None:
-        """Move a flow to those at their cap, or to those at the level."""
-        self.take(flow)
-        self.put(flow, capped=capped)
-
-    def has_too_much(self, high: Flow) -> bool:
-        """Whether the level would be below the cap of a flow that now moves at its cap."""
-        left = self.bytes_per_h - self.capped_bytes_per_h + high.n * high.bytes_per_h
-        level = left / (self.n_slowed + high.n)
-        return high.bytes_per_h > level * (1.0 + 2.0 * RATE_ROUNDING)
 
 
 # --------------------------------------------------------------------------- a job's transfers

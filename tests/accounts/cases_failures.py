@@ -380,6 +380,9 @@ CASES: list[Case] = [
        f"fit log.csv --nodes 12 --period 2023-01-01..2025-01-01 --coalesce 0s {ZERO}",
        values={"values.n_failures": 60, "values.n_instants": 60},
        says=("Begins are known to 672 h alone",)),
+    of("dates in no order, a part of which is asked for", table("node,start", MONTHS[::-1]),
+       f"fit log.csv --nodes 12 --period 2023-01-01..2024-01-01 --coalesce 0s {ZERO}",
+       values={"values.n_failures": sum(at < "2024" for _, at in MONTHS)}),
     *(refused(f"an instant of another time: {odd}", table("node,start", (
         (node, odd if k == 5 else f"{at.timestamp():.0f}") for k, (at, node) in enumerate(OUTAGES)
     )), f":7: start: '{odd}' is no instant", command=f"{OF_3}{unit}")

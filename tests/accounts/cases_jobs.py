@@ -335,6 +335,11 @@ CASES: list[Case] = [
         "start,end,last_step,cause\n0,10,1000,disk\n11,31,1980,disk\n32,37,490,\n"},
         "ledger a.csv --time-unit h",
         refused=("a.csv:3: last_step: '1980': counted from step 0 again in each",)),
+    Case("one-death-said-by-ranks-without-attempts", {"e.jsonl": lines(*without([
+        *((at_s, name, {**said, "rank": 0}) for at_s, name, said in job()),
+        *((2700 + 90 * rank, "failure", {"step": 130, "rank": rank}) for rank in range(1, 5))],
+        "job.start", fields=("attempt",)))}, "ledger e.jsonl",
+        {"values.n_failures": 1}),
     Case("a-table-that-psql-printed", {"a.txt":
         "        start        | end | last_step\n---------------------+-----+-----------\n"
         " 2026-03-02 00:00:00 | 9   |      1000\n(1 row)\n"}, "ledger a.txt",

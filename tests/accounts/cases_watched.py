@@ -139,6 +139,14 @@ CASES: list[Case] = [
          "frames.times.1.n_observed": 10},
     ),
     Case(
+        "a table of nodes with other names, and words for no exit",
+        {"log.csv": DEATHS, "units.csv": UNITS.replace("node", "Einheit").replace(",1900", ",-")},
+        "fit log.csv --time-unit h --nodes units.csv --column node=Einheit --period 0..2000 "
+        f"{ZERO}",
+        {"values.node_hours": sum(1000 + 90 * k for k in range(10)) + 100,
+         "frames.times.1.n_observed": 10},
+    ),
+    Case(
         "an exit of each node alone ends the period",
         {"log.csv": DEATHS, "units.csv": UNITS.replace("u3,30,", "u3,,")},
         f"fit log.csv --time-unit h --nodes units.csv {ZERO}",

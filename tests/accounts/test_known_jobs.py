@@ -334,6 +334,29 @@ def test_the_ledger_of_a_known_job_is_right_or_refused(tmp_path: Path, n: int) -
         plan=Plan(("failure", "failure"), step_ms=500, warm_s=(60, 400), seed=3),
         form=Form(dropped=("progress", "failure")),
     )
+    @example(  # saves told in half, and late starts
+        plan=Plan(
+            ("time limit", "failure", "failure"),
+            step_ms=500,
+            first=4000,
+            warm_s=(60, 400),
+            seed=5101,
+        ),
+        form=Form(dropped=("save.commit", "progress", "failure"), seed=5101),
+    )
+    @example(  # a death while a save is under way in the background
+        plan=Plan(
+            ("failure in a save",),
+            "dead",
+            step_ms=500,
+            save_ms=5000,
+            background=True,
+            first=4000,
+            warm_s=(130, 130),
+            seed=8211,
+        ),
+        form=Form(seed=8211),
+    )
     @example(  # progress after the last other event
         plan=Plan(last="cut", warm_s=(130, 130)),
         form=Form(dropped=("failure", "save.start", "save.commit")),

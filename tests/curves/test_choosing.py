@@ -13,7 +13,7 @@ from cprsim.scenario import curves as choosing
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.curves import chosen_curve, kernel_block
 from cprsim.scenario.reading import load_scenario
-from tests.making import small_scenario
+from tests.making import SCENARIOS, small_scenario
 
 SCENARIO = small_scenario("full, {strategy: cpr, target_pls: 0.1}")
 CSV = "strategy,pls,loss,standard_error\npartial,0.3,0.003,0.0003\n"
@@ -121,3 +121,17 @@ def test_other_data_is_told_of_and_makes_another_result(load, tmp_path, monkeypa
     (tmp_path / "train.tsv").unlink()  # on another machine nothing is known
     assert chosen_curve(load(own)).notes == ()
     assert identity_of(load(own)).digest != before
+
+
+@pytest.mark.parametrize("name", ["criteo-kaggle", "criteo-terabyte"])
+@pytest.mark.parametrize(
+    ("schedule", "overrides"),
+    [("linear", []), ("constant", ["kernel.schedule=constant", "kernel.rate=0.1"])],
+)
+def test_the_scenarios_of_the_paper_have_their_curves(
+    name: str, schedule: str, overrides: list[str]
+) -> None:
+    """At a rate that falls to 0, and at the paper's constant one."""
+    curve = chosen_curve(load_scenario(SCENARIOS / f"{name}.yaml", overrides))
+    assert curve.name == f"{name}-{schedule}"
+    assert curve.notes == ()

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from cprsim.errors import ParameterError
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.frailty import Alike, Frailty, GammaFrailty, Lemons
+from cprsim.failures.frailty import Frailty
 from cprsim.failures.sources import Start
 from cprsim.job.distributions import Weibull
 from cprsim.logs.fit.correlated_fit import fit_correlated, fit_frailty
@@ -18,7 +18,7 @@ from cprsim.logs.fit.lifetimes import lifetimes_of, uptimes
 from cprsim.logs.fit.observation import concentration, dispersion, failure_groups, weekly_counts
 from tests.fitting.logs import log_drawn, outages
 
-SPREADS = [Alike(), GammaFrailty(2.5), Lemons(0.1, 4.0), Lemons(0.2, 3.0, GammaFrailty(20.0))]
+SPREADS = [Frailty(), Frailty(shape=2.5), Frailty(0.1, 4.0), Frailty(0.2, 3.0, 20.0)]
 
 
 # ---------------------------------------------------------------------------------- frailty
@@ -42,12 +42,12 @@ def test_gamma_frailty_integrates_out() -> None:
         return z**n_failures * math.exp(-z * hazard) * stats.gamma(shape, scale=1 / shape).pdf(z)
 
     by_hand = math.log(integrate.quad(integrand, 0, math.inf)[0])
-    ours = GammaFrailty(shape).log_likelihood(np.array([n_failures]), np.array([hazard]))
+    ours = Frailty(shape=shape).log_likelihood(np.array([n_failures]), np.array([hazard]))
     assert ours[0] == pytest.approx(by_hand)
 
 
 def test_frailty_is_found_again() -> None:
-    source = CorrelatedNodes(Weibull(0.7, 500.0), GammaFrailty(2.0), start=Start.FRESH)
+    source = CorrelatedNodes(Weibull(0.7, 500.0), Frailty(shape=2.0), start=Start.FRESH)
     fits = fit_frailty(uptimes(log_drawn(source, 400, 3000.0, seed=3)))
     by_name = {fit.family: fit for fit in fits}
     truth = {"shape": 0.7, "scale_h": 500.0, "frailty_shape": 2.0}
@@ -64,10 +64,10 @@ def test_equal_nodes_are_not_told_apart() -> None:
     assert alike.aic - best.aic < 6
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0, math.nan])
+@pytest.mark.parametrize("share", [-0.1, 1.0, math.nan])
 def test_lemons_out_of_range_are_refused(share: float) -> None:
     with pytest.raises(ParameterError, match="share of lemons"):
-        Lemons(share, 3.0)
+        Frailty(share, 3.0)
 
 
 # ------------------------------------------------------------------------------- statistics

@@ -12,7 +12,7 @@ import pytest
 
 from cprsim.failures.clocks import JobClock, NodeClocks
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.frailty import GammaFrailty, Lemons, Shocks
+from cprsim.failures.frailty import Frailty, Shocks
 from cprsim.failures.injected import Injected
 from cprsim.failures.replay import Replay
 from cprsim.failures.sources import (
@@ -35,7 +35,7 @@ from tests.fitting.logs import outages
 
 WEIBULL = Weibull.from_mean(28.0, 0.7)
 SHOCKS = Shocks(0.02, (2, 5), (0.75, 0.25), 40)
-LEMONS = Lemons(0.2, 3.0, GammaFrailty(20.0))
+LEMONS = Frailty(0.2, 3.0, 20.0)
 OUTAGES = outages(*((node, 3 + 7.9 * node, 4 + 8.2 * node) for node in range(12)), n_nodes=12)
 GIVEN = Injected(50.0, (3, 5), together=2, at_h=(10.5, 3.0), repair=Constant(2.0))
 SOURCES: list[FailureSource] = [
@@ -43,7 +43,7 @@ SOURCES: list[FailureSource] = [
     JobClock(WEIBULL, range(3, 7), start=Start.STATIONARY),
     NodeClocks({"emb_ps": WEIBULL, "trainer": Exponential(40.0)}, repair=Exponential(5.0)),
     NodeClocks({"emb_ps": WEIBULL}, start=Start.FRESH),
-    CorrelatedNodes(Weibull(0.7, 100.0), GammaFrailty(2.5), SHOCKS),
+    CorrelatedNodes(Weibull(0.7, 100.0), Frailty(shape=2.5), SHOCKS),
     Injected(50.0, range(3, 7), together=2, count=5),
     Replay(OUTAGES),
     GIVEN,
@@ -161,7 +161,7 @@ def test_a_repair_another_role_or_another_clock_moves_no_failure(
         ),
         *(
             CorrelatedNodes(Weibull(0.7, 100.0), frailty, SHOCKS, start=start, watched_h=hours)
-            for frailty in (GammaFrailty(2.5), Lemons(0.1, 4.0), LEMONS)
+            for frailty in (Frailty(shape=2.5), Frailty(0.1, 4.0), LEMONS)
             for start, hours in ((Start.STATIONARY, 0), (Start.FRESH, 0), (Start.FRESH, 900))
         ),
         Injected(50.0, range(8), together=4, count=5),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cprsim.failures.correlated import CorrelatedNodes
-from cprsim.failures.frailty import Lemons, Shocks
+from cprsim.failures.frailty import Frailty, Shocks
 from cprsim.failures.outages import Outages
 from cprsim.failures.sources import Start
 from cprsim.job.distributions import Weibull
@@ -19,7 +19,7 @@ from tests.fitting.posterior_check import Portrait, check_by_simulation
 
 N_NODES, WINDOW_H = 60, 4000.0
 NODES = CorrelatedNodes(
-    Weibull(0.8, 2000.0), Lemons(0.1, 6.0), Shocks(1 / 150, (2, 4), (0.7, 0.3), N_NODES),
+    Weibull(0.8, 2000.0), Frailty(0.1, 6.0), Shocks(1 / 150, (2, 4), (0.7, 0.3), N_NODES),
     start=Start.FRESH,
 )  # fmt: skip
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -92,33 +91,23 @@ def test_a_shift_of_the_clock_changes_no_job(storage: str, tmp_path: Path) -> No
 # --------------------------------------------------------------------------- bandwidth
 
 
-def level_of(pairs: list[tuple[int, float]], bandwidth: float) -> float:
-    """The rate that no flow exceeds; pairs: how many flows, and the cap of each."""
-    left, n_left = bandwidth, sum(n for n, _ in pairs)
-    for n, cap in sorted(pairs, key=lambda pair: pair[1]):
-        if cap * n_left > left:
-            return left / n_left
-        left, n_left = left - n * cap, n_left - n
-    return inf
-
-
-def rates(storage: SharedStorage, some: list[Flow]) -> list[float]:
-    level = storage.level_bytes_per_h
-    return [one.bytes_per_h if one.is_capped else level for one in some]
-
-
 def test_flows_that_come_and_go_at_random_always_have_the_rates_by_definition() -> None:
-    env, rng, some = TickClock(), np.random.default_rng(5), list[Flow]()
+    """All bandwidth is used, or all caps are; no flow below its cap is slower than another."""
+    env, rng, some = TickClock(), np.random.default_rng(5), dict[Flow, float]()
     storage = SharedStorage(env, 20.0)
     for _ in range(600):
         if rng.random() < 0.6 or not some:
             cap = float(rng.choice([0.5, 1.0, 3.0, rng.uniform(0.1, 9.0)]))
-            some.append(storage.start(int(rng.integers(1, 4)), 1.0, cap))
+            some[storage.start(int(rng.integers(1, 4)), 1.0, cap)] = cap
         else:
-            storage.stop(some.pop(int(rng.integers(len(some)))))
-        level = level_of([(one.n, one.bytes_per_h) for one in some], 20.0)
-        expected = [min(one.bytes_per_h, level) for one in some]
-        assert rates(storage, some) == pytest.approx(expected, rel=1e-9)
+            flow = list(some)[int(rng.integers(len(some)))]
+            storage.stop(flow)
+            del some[flow]
+        rates = {flow: storage.group_of[flow][0].bytes_per_h for flow in some}
+        used, wanted = (sum(flow.n * of[flow] for flow in some) for of in (rates, some))
+        assert used == pytest.approx(min(20.0, wanted), rel=1e-9)
+        highest = max(rates.values(), default=0.0)
+        assert all(rate == pytest.approx(min(some[flow], highest)) for flow, rate in rates.items())
 
 
 def test_flows_of_different_begin_and_size_end_as_by_hand() -> None:

@@ -129,7 +129,7 @@ NO_LOG = "no log that can be read"
         (ATTEMPTS.replace("01T20:30", "01T09:30"), r":3: end: .*before the start"),
         (ATTEMPTS.replace("1000,900", "-5,900"), r":2: last_step: .*no number"),
         (ATTEMPTS.replace("1000,900", "1000,1200"), r":2: last_saved_step: '1200' lies beyond"),
-        (ATTEMPTS.replace("01T10:30", "01T09:00"), r":3: start: .*before the end of another"),
+        (ATTEMPTS.replace("01T10:30", "01T09:00"), r":3: start: .*before the end of an attempt"),
         (ATTEMPTS.replace("cause", "step_seconds").replace("ecc", "0"), r":2: step_seconds: '0'"),
         (f"{START % '{}'}\n", r":1: .*without a time stamp"),
         (EVENT + EVENT.replace('"step": 5', '"step_seconds": 0'), r":2: step_seconds: 0 is not "),

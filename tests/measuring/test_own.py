@@ -17,9 +17,9 @@ from cprsim.scenario.reading import load_scenario
 from cprsim.training.kernel.shared_run import run_trials
 from cprsim.training.measuring import own_code, runs
 from cprsim.training.measuring.design import Design
-from cprsim.training.measuring.expectation import check_trainer
+from cprsim.training.measuring.expectation import Expected, check_trainer, expect
 from cprsim.training.measuring.measure import MeasureRequest, measure
-from cprsim.training.measuring.runs import SeedRuns, own_model, read_seed, run_seed
+from cprsim.training.measuring.runs import SeedRuns, own_model, read_seed, run_seed, setting_of
 from cprsim.workers import HERE
 from tests.making import call
 from tests.measuring.conftest import JOB
@@ -191,3 +191,28 @@ def test_strategies_that_save_the_same_bytes_run_once(own_scenario, tmp_path, mo
     written = {saving.strategy: n for saving, n in found.twin.bytes_written.items()}
     assert written["mfu"] == written["mfu+"]
     assert len(written) == len(RESPONSE_KEYS)
+
+
+# --------------------------------------------------------------------------- what to expect
+
+LEARNED = Expected(0.755, 0.52, 0.76, 11_000)
+
+
+def test_a_model_that_guesses_has_hardly_learned() -> None:
+    assert not LEARNED.hardly_learned
+    assert not list(LEARNED.warnings(0.2))
+    guesses = replace(LEARNED, auc=0.51, n_test_clicks=900)
+    assert guesses.hardly_learned
+    learned, few = guesses.warnings(0.2)
+    assert "hardly learned: AUC 0.510, where logistic regression reaches 0.760" in learned
+    assert "900 clicks in the test are few" in few
+    assert replace(LEARNED, auc=0.6).hardly_learned  # logistic regression gains far more
+
+
+def test_one_run_without_failures_stands_beside_logistic_regression(scenario: Path) -> None:
+    stand_in = setting_of(load_scenario(scenario, ["kernel.samples=4000"]), 1)
+    model, expected = stand_in.trainer(), expect(stand_in)
+    model.run()
+    assert expected.auc == model.evaluate().auc
+    assert expected.n_test_clicks == stand_in.test.label.sum()
+    assert 0.6 < expected.logistic_auc < 0.9

@@ -49,9 +49,11 @@ from cprsim.job.records import (
     Holds,
     Role,
     Storage,
+    SubSaves,
 )
 from cprsim.recovery.building_blocks import with_restarts, with_stops
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
+from tests.simulators import FULL, NONE, PARTIAL, job_of
 
 STATE, READERS, TRAINERS = "state", "readers", "trainers"
 ALONE = (Reverts.STRUCK, Reverts.SHARDS)  # shards go back while the job goes on
@@ -758,7 +760,31 @@ def stopping(seed: int) -> Case:
     return job, failures[:300]
 
 
+def plain(seed: int) -> Case:
+    """Strategies at fixed costs: the loop takes most of them from failure to failure."""
+    dice = dice_of(seed, 14)
+    useful_h = dice.between(20.0, 60.0)
+    how, clock = dice.one_of([FULL, FULL, PARTIAL, PARTIAL, NONE]), dice.one_of(list(Clock))
+    interval_h = useful_h / dice.between(2.0, 40.0) if dice.chance(0.9) else inf
+    in_parts = how == PARTIAL and dice.chance(0.4)
+    link = random_link(replace(dice, useful_h=useful_h))
+    costs: dict[str, Any] = {
+        name: useful_h * share * dice.between(0.3, 1.7) if dice.chance(0.8) else 0.0
+        for name, share in (("save_h", 0.01), ("load_h", 0.02), ("detect_h", 0.005),
+                            ("reschedule_h", 0.03))
+    }  # fmt: skip
+    job = job_of(
+        how, interval_h, SubSaves("mfu", 1 / dice.integer(2, 5)) if in_parts else None,
+        useful_h=useful_h, clock=clock, n_emb_ps=dice.integer(1, 6),
+        n_trainers=dice.integer(0, 3), **costs | ({"load_h": link} if dice.chance(0.2) else {}),
+    )  # fmt: skip
+    if dice.chance(0.3):
+        job = replace(job, horizon_h=useful_h * dice.between(0.5, 1.8))
+    return job, random_failures(dice, job)
+
+
 CASES: dict[str, Callable[[int], Case]] = {
+    "plain": plain,
     "random": random_case, "often": often,
     "together": sharing_a_link, "crowded": crowded, "on a grid": on_grid,
     "silent": silent, "often silent": often_silent, "restarting": restarting,

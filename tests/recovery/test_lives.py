@@ -49,6 +49,13 @@ SAVES = [
          "5 node 0, 7.5 everything 0 1 2 3", lost=1 + 1.5, reschedule=2, saves=3),
     life("a flush ends with what it copies", FLUSHED, "5 everything 0 1 2 3",
          lost=5, reschedule=1, saves=4),  # of 4 once, and again in both; of 8
+    # shard 0 of the content of 2 h is lost on its own slot at 3, and with slot 1 at 6: not flushed
+    life("a flush knows what was lost before a later one began",
+         saving(saves("memory", 2), saves("remote", after="memory", behind_h=6, in_flight=2),
+                tiers=(memory(Ring(2)), remote()),
+                rules=(rule("nobody", "regroup .5", scopes=("nobody", "process")),
+                       rule("all", "regroup .5", "memory", "remote"))),
+         "3 nobody 0, 5 process 3, 6 nobody 1, 9 everything 0 1 2 3", lost=7.5, regroup=2),
     life("a flush of every second content takes the even ones",
          saving(saves("memory", 2), saves("remote", after="memory", every_nth=2, behind_h=0.5),
                 tiers=(memory(Ring(2)), remote()), rules=(BACK,)),

@@ -13,7 +13,7 @@ from tests.recovery.random_policies import CASES, on_grid, random_case
 from tests.simulators import SIMULATORS, assert_same_outcome, draws_of, logged, ran
 
 N_AT_ONCE = 14  # cases of a test
-QUICK, ALL = 2, 12  # tests of each of 10 kinds: 280 and 1,680 cases
+QUICK, ALL = 2, 12  # tests of each of 11 kinds: 308 and 1,848 cases
 ONCE_WRONG = {
     "random": (500_382,),  # two saves due at the end
     "together": (500_204,),

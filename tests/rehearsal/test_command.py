@@ -38,6 +38,7 @@ def test_a_tiny_rehearsal_is_kept_found_again_and_made_again_where_a_run_is_lost
         assert "the machine is busy" in first.stderr
         pytest.skip(first.stderr.splitlines()[-1])
     shown = json.loads(first.stdout)
+    assert re.search("calibrating for .*, then 1 run of 2 s or more", first.stderr)
     assert all(one["equal_bits"] for one in shown["frames"]["attempts"])
     assert re.fullmatch("[0-9a-f]{64}", shown["values"]["written_before_sha256"])
     if shown["folder"] is not None:

@@ -156,7 +156,7 @@ def selection() -> Selection:
             },
             "Warning: at partial's interval 7.00 % of the jobs lose more than the curve was",
         ),
-        (lambda one: {"best": one.best | {"cpr-ssu": None}}, "cpr-ssu none keeps the limit"),
+        (lambda one: {"best": one.best | {"cpr-ssu": None}}, "cpr-ssu no interval within"),
         (
             lambda one: {"stand_in": True},
             "The curve is a stand-in, measured on a small model and not on yours",

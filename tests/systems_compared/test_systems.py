@@ -308,7 +308,7 @@ def test_what_is_missing_is_named_and_what_runs_today() -> None:
     assert (of(found, "oobleck")["runs_as"], of(found, "torchft")["runs_as"]) == ("", "torchft")
     assert (found.values["best"], found.values["best_that_runs"]) == ("oobleck", "full")
     words = said(found)
-    assert "Cheapest that runs today: full (runs as torch.save, PyTorch DCP)" in words
+    assert "Cheapest maintained: full (runs as torch.save, PyTorch DCP)" in words
     assert "Assumed: 8 replicas of the state, each on 1 workers. Each failure takes one" in words
     assert re.search(r"torchft \* +\S.* +at least 0\.\d+", str(found))
     assert "Not compared: " not in words  # of those that were asked for

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf, isfinite, nan
+from math import isfinite, nan
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from cprsim.scenario.logged import AS_IT_RAN
 
 JOBS_SHOWN = 20  # that are shown
 MUCH_MORE = 1.5  # times the hours lost: a replay that is said to lose more
-UNKNOWN_ESTIMATE = Estimate(nan)
 
 
 def answer_of_backtest(
@@ -75,17 +74,13 @@ def answer_of_backtest(
 
 
 def _system(job: Backtest, replayed: Replayed) -> dict[str, Any]:
-    overhead = saved = UNKNOWN_ESTIMATE
-    if replayed.finished:
-        overhead = Estimate.of_draws(replayed.overhead_h)
-        saved = Estimate.of_draws(job.saved_h(replayed.system))
     return {
         "job": job.job,
         "system": replayed.system,
         "interval_h": replayed.policy.interval_h,
         "finished": replayed.finished,
-        **overhead.columns("overhead_h"),
-        **saved.columns("saved_h"),
+        **_estimate(replayed.overhead_h).columns("overhead_h"),
+        **_estimate(job.saved_h(replayed.system)).columns("saved_h"),
         "pls": replayed.pls,
         "auc_loss": nan if replayed.use.auc_loss is None else replayed.use.auc_loss,
         **{
@@ -127,8 +122,8 @@ def _document(
         table=_systems(frames["systems"], frames["jobs"]),
         remarks=[
             *remarks,
-            "Assumed: each failure strikes one of the nodes that hold the state; costs are the "
-            "log's.",
+            "Assumed: each failure strikes one of the nodes that hold the state, at the log's rate "
+            "and costs; where nodes fail together or the rate changes, intervals are too narrow.",
             *(f"Failures are on the clock: {row.clock}; {row.why_clock}."
               for row in clocks.itertuples()),
             f"{AS_IT_RAN} replays the log's interval: its difference from the observed overhead is "
@@ -139,9 +134,8 @@ def _document(
 
 
 def _estimate(draws_h: Floats) -> Estimate:
-    """The mean of hours, infinite where some jobs never end."""
-    is_known = bool(np.isfinite(draws_h).all())
-    return Estimate.of_draws(draws_h) if is_known else Estimate(inf, inf, inf)
+    """The mean of hours, unknown where some jobs never end."""
+    return Estimate.of_draws(draws_h) if np.isfinite(draws_h).all() else Estimate(nan)
 
 
 def _advice(best: str, saved: Estimate, of_h: float, second: str, more: Estimate) -> str:

@@ -258,14 +258,12 @@ def _moved(
 
 def _cut_ns(jobs: Sequence[JobLedger]) -> int:
     """The instant before and after which the jobs have as many wall hours."""
-    edges = [(job.begins_ns, job.begins_ns + round(job.wall_h * 3600e9)) for job in jobs]
-    low, high = min(begin for begin, _ in edges), max(end for _, end in edges)
-    half = sum(end - begin for begin, end in edges) / 2
-    while high - low > 10**6:
-        middle = (low + high) // 2
-        passed = sum(min(max(middle - begin, 0), end - begin) for begin, end in edges)
-        low, high = (middle, high) if passed < half else (low, middle)
-    return high
+    began_ns = min(job.begins_ns for job in jobs)
+    begin_h = np.array([(job.begins_ns - began_ns) / 3600e9 for job in jobs])
+    wall_h = np.array([job.wall_h for job in jobs])
+    at_h = np.unique([begin_h, begin_h + wall_h])
+    passed_h = np.clip(at_h[:, None] - begin_h, 0.0, wall_h).sum(axis=1)
+    return began_ns + round(float(np.interp(wall_h.sum() / 2, passed_h, at_h)) * 3600e9)
 
 
 def _cut(job: JobLedger, until_h: float) -> JobLedger:

@@ -27,20 +27,7 @@ from cprsim.failures.sources import stream
 from cprsim.job.distributions import Constant
 from cprsim.job.intervals import ROUNDING
 from cprsim.job.legal import require_legal
-from cprsim.job.policy import (
-    OWN,
-    Medium,
-    Outside,
-    Policy,
-    Reach,
-    Reverts,
-    Rule,
-    SaveSchedule,
-    Scope,
-    Stage,
-    StageKind,
-    Tier,
-)
+from cprsim.job.policy import OWN, Medium, Policy, Reach, Scope, Stage, StageKind, Tier
 from cprsim.job.records import (
     Z_95,
     Clock,
@@ -330,7 +317,7 @@ def just_in_time(n: int) -> Estimates:
     rate = 2.0 * STALL_H / after_h**2
     every_h = sqrt(2.0 * STALL_H / rate)
     job = replace(job, useful_h=100 * every_h)
-    saves = SaveSchedule(build.REMOTE, every_h, stall=Constant(STALL_H))
+    saves = build.periodic_capture(build.REMOTE, every_h, STALL_H, 0.0)
     rules, tiers = (build.back_to_remote(job),), (build.remote_tier(job),)
     periodic = Policy("periodic", rules, tiers, (saves,))
     failures = poisson(job, n, "just-in-time", rate)
@@ -407,13 +394,10 @@ def levels(n: int) -> Estimates:
     names = ("memory", build.REMOTE)
     policy = Policy(
         "levels",
-        rules=(Rule(Reverts.ALL, (Stage(StageKind.DETECT),), sources=names),),
-        tiers=(
-            Tier("memory", Medium.HOST, OWN, job.role),
-            Tier(build.REMOTE, Medium.REMOTE, Outside(), job.role),
-        ),
+        rules=(build.go_back((Stage(StageKind.DETECT),), *names),),
+        tiers=(Tier("memory", Medium.HOST, OWN, job.role), build.remote_tier(job)),
         captures=tuple(
-            SaveSchedule(name, far_h / nth * times, stall=Constant(stall_h))
+            build.periodic_capture(name, far_h / nth * times, stall_h, 0.0)
             for name, times, stall_h in zip(names, (1, nth), stalls_h, strict=True)
         ),
     )

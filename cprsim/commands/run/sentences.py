@@ -43,8 +43,8 @@ STOPPING_LIMITS = (
 
 WHAT_FAILURES_DO = {
     RESTART: "start again from nothing",
-    ROLL_BACK: "all go back to the last save",
-    RELOAD: "only the failed servers go back, the others continue",
+    ROLL_BACK: "all roll back to the last save",
+    RELOAD: "only the failed servers roll back, the others continue",
 }
 HOW_TO = (
     "The accuracy loss of stale shards is unknown: no staleness curve belongs to this scenario. "
@@ -145,14 +145,14 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
     summary, limits = result.summary[best.name], result.limits.get(best.name, ())
     lost, pls = summary["auc_loss"], with_ends(*summary["pls"].triple)
     loses = f"On average a portion of {pls} of the samples is lost (PLS)."
-    accuracy = " These hours do not include the accuracy loss."
+    accuracy = " The overhead excludes the accuracy loss."
     if limits:
         loses = " ".join(held.sentence for held in limits)
     if any(held.column != "pls" for held in limits):
         accuracy = ""
     elif not isnan(lost.mean):
         accuracy = f" By the staleness curve it loses {with_ends(*lost.triple)} of AUC."
-    instead = "" if plain is None else f" Where no stale row is acceptable, stay with {plain.name}."
+    instead = "" if plain is None else f" If no lost update is acceptable, keep {plain.name}."
     yield f"{best.name} trades accuracy for time. {loses}{accuracy}{instead}"
 
 

@@ -53,9 +53,10 @@ def select(
     """Choose strategy and interval within a limit of accuracy loss.
 
     Every candidate is simulated with the scenario's failures. The staleness curve predicts the
-    loss, and the upper confidence bound of the loss must keep the limit. Full recovery is compared
-    at its own best interval, and recommended unless a candidate costs significantly less. Recovery
-    systems of the scenario are compared, too; no limit is needed if no candidate loses samples.
+    loss, and the upper confidence bound of the loss must not exceed the limit. Full recovery is
+    compared at its own best interval, and recommended unless a candidate costs significantly less.
+    Recovery systems of the scenario are compared, too; no limit is needed if no candidate loses
+    samples.
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ def select(
     confidence : float, optional
         Confidence of the upper bound; default: the scenario's, or 0.95.
     risk : float or str, optional
-        Apply the limit to the mean, or to this share, of the jobs; default: the scenario's.
+        Limit the mean loss, or the loss that this share of jobs stays below; default: as the
+        scenario says.
     curve : str, Path or Answer, optional
         Staleness curve: a file (.json, .csv) or a shipped one; default: the scenario's.
     seed : int, optional
@@ -86,7 +88,8 @@ def select(
     -------
     Answer
         ``frames["strategies"]``: each strategy at its best interval, whether it is recommended,
-        and its entry in a scenario. ``frames["candidates"]``: all other simulated candidates.
+        and its entry in a scenario. ``frames["candidates"]``: the plotted candidates and those of
+        formulas.
         ``values["recommended"]``, ``values["recovery"]`` (the section of a scenario).
 
     Raises

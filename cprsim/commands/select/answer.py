@@ -164,7 +164,7 @@ def _table(selection: Selection, name: str) -> Table:
         candidates[f"{formula.strategy}, {formula.rule} formula"] = formula
     names: dict[tuple[str, ...], list[str]] = {}
     for strategy, candidate in candidates.items():
-        cells = ["none keeps the limit"]
+        cells = ["no interval within the limit"]
         if candidate is not None:
             cells = _cells(selection, candidate, waits=waits)
         cells = [*cells, *[NO_NUMBER] * len(headings)][: len(headings) + 1]

@@ -77,7 +77,7 @@ class Evaluated:
         return Estimate.of_mean(np.where(np.abs(more) < ROUNDING, 0.0, more))
 
     def surely_cheaper(self, other: Evaluated) -> bool:
-        """Whether it costs significantly less than another; to finish counts first."""
+        """Whether it costs significantly less than another; what does not finish ranks last."""
         if not self.finished:
             return False
         return not other.finished or other.more_than(self).low > 0
@@ -207,7 +207,7 @@ class CandidateEvaluator:
 def _shortest_h(capture: SaveSchedule, write_h: float) -> float:
     """The shortest interval of a capture at which its saves do not queue [h].
 
-    Saves in flight share the bandwidth, over which one alone takes `write_h`.
+    Saves in flight share the bandwidth; one save alone takes `write_h`.
     """
     costs = (capture.stall, capture.background) if capture.when_busy is WhenBusy.WAIT else ()
     busy_h = sum(cost.mean_h for cost in costs if cost is not None)

@@ -104,7 +104,7 @@ def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -
         best = _cheapest(candidates)
         best = best if best.finished else candidates[-1]
         if best.n_writes == n_writes or best not in (candidates[0], candidates[-1]):
-            is_free = evaluator.saves(name)[1] == 0  # neighbours cost as little, and are slow
+            is_free = evaluator.saves(name)[1] == 0  # neighbours cost the same and simulate slowly
             return best if is_free else _cheapest(around(best.n_writes, CLOSE_BY))
         n_writes = best.n_writes
 

@@ -39,7 +39,7 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
 
 Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
-N_FRONT = 24  # candidates of each strategy on the front, besides those of the search
+N_FRONT = 24  # candidates of each strategy on the front, besides its best
 N_LEVEL = 8  # as N_FRONT, for strategies without accuracy loss
 FRONT_TIMES = 6  # lossless fronts: range of saves, as a factor around the best number
 FRONT_UP_TO = 1.3  # as WORTH_TRYING, for candidates on the front

@@ -271,9 +271,9 @@ def _answer(comparison: Comparison) -> Iterator[str]:
         yield "No system that keeps the job's accuracy lets all jobs finish."
         return
     sentences = [*_near_optimal(comparison)]
-    for label, system in zip(("Cheapest", "Cheapest that runs today"), picks, strict=False):
+    for label, system in zip(("Cheapest", "Cheapest maintained"), picks, strict=False):
         if label != "Cheapest" and system.name == comparison.today:
-            sentences.append(f"What runs today costs no less than now, {system.percent} %.")
+            sentences.append(f"Nothing maintained costs less than now, {system.percent} %.")
             continue
         runs_as = system.facts.runs_as and f" (runs as {system.facts.runs_as})"
         paper = "" if runs_as else ", no maintained implementation"

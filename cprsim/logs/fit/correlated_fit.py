@@ -10,7 +10,7 @@ from math import exp, log
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.frailty import ALIKE, Frailty, GammaFrailty, Lemons, Shocks
+from cprsim.failures.frailty import Frailty, Shocks
 from cprsim.failures.outages import Outages
 from cprsim.job.distributions import Weibull
 from cprsim.job.records import Bools, Floats, Ints
@@ -30,14 +30,10 @@ GAMMA: Scales = {"frailty_shape": exp}
 LEMONS: Scales = {"lemon_share": share, "lemon_factor": exp}
 # of each form the scales of the frailty's numbers, as the function behind takes them, and a start
 _FORMS: dict[str, tuple[Scales, Callable[..., Frailty], tuple[float, ...]]] = {
-    "alike": ({}, lambda: ALIKE, ()),
-    "gamma": (GAMMA, GammaFrailty, (0.0,)),
-    "lemons": (LEMONS, Lemons, (-2.0, log(3.0))),
-    "lemons and gamma": (
-        LEMONS | GAMMA,
-        lambda share, factor, shape: Lemons(share, factor, GammaFrailty(shape)),
-        (-2.0, log(3.0), 2.0),
-    ),
+    "alike": ({}, Frailty, ()),
+    "gamma": (GAMMA, lambda shape: Frailty(shape=shape), (0.0,)),
+    "lemons": (LEMONS, Frailty, (-2.0, log(3.0))),
+    "lemons and gamma": (LEMONS | GAMMA, Frailty, (-2.0, log(3.0), 2.0)),
 }
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, TypeVar
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures import limits
-from cprsim.failures.frailty import GammaFrailty, Lemons, failures_of_a_node
+from cprsim.failures.frailty import failures_of_a_node
 from cprsim.job.distributions import Distribution, PiecewiseHazard, Weibull, with_mean
 from cprsim.job.records import Estimate
 from cprsim.logs.fit.goodness import P_OF_REJECTED_FIT
@@ -118,12 +119,11 @@ def _correlated_fragment(fitted: Fitted) -> Fragment:
         "watched": "the job starts somewhere in the log",
     }
     frailty, by_name = best.frailty, {number.name: number for number in frailty_numbers}
-    if isinstance(frailty, Lemons):
+    if frailty.share:
         share = f"{100 * frailty.share:.6g} %"
         section["lemons"] = {"share": share, "factor": _digits(frailty.factor)}
         remarks["lemons"] = f"factor {interval(by_name['lemon_factor'])}"
-        frailty = frailty.others
-    if isinstance(frailty, GammaFrailty):
+    if frailty.shape < inf:
         section["frailty"] = {"shape": _digits(frailty.shape)}
         remarks["frailty"] = interval(by_name["frailty_shape"])
     if (shocks := correlated.shocks) is not None:

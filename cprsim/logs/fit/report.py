@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.outages import AGAIN_H, FEW, MUCH, Outages, n_rows
+from cprsim.failures.outages import MUCH, Outages, n_repeats, n_rows
 from cprsim.job.records import ROUNDED_Z_95, WEEK_H, Estimate, Ints
 from cprsim.logs.fit.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, FittedQuantity, Ranking, rank
@@ -143,13 +143,13 @@ class Fitted:
         """How often the job fails, and how sure that is."""
         mtbf, wider = self.mtbf_h, f"{self.wider:.2g}"
         bunching = {
-            "1": "as if failures did not bunch",
-            "nan": f"as if failures did not bunch, which a log under {FEW_WEEKS} weeks can't tell",
+            "1": "whose counts per week show no bunching",
+            "nan": f"if they do not bunch, which a log under {FEW_WEEKS} weeks can't tell",
         }.get(wider, f"allowing for failures that bunch ({wider} times a Poisson variance)")
         return (
             f"A job on {self.n_job_nodes} of the {self.outages.n_nodes} nodes meets a failure "
             f"every {_time(mtbf.mean)} on average.",
-            f"With 95 % it is between {_time(mtbf.low)} and {_time(mtbf.high)}, from "
+            f"95 % interval: {_time(mtbf.low)} to {_time(mtbf.high)}, from "
             f"{'only ' if mtbf.n < FEWEST_TO_TRUST else ''}{mtbf.n} failures, {bunching}.",
         )
 
@@ -172,12 +172,11 @@ class Fitted:
         ]
         return f"{n_read:,} rows read = {' + '.join(parts)}."
 
-    @property
+    @cached_property
     def contradictions(self) -> list[str]:
         """What in the log contradicts one distribution."""
         none_fit = [of.name for of in self.subjects if of.ranking and of.ranking.none_fits]
-        groups, log = self.larger_groups, self.outages.where(self.outages.placed)
-        n_again = log.n_outages - log.merged(AGAIN_H).n_outages
+        groups, n_again = self.larger_groups, n_repeats(self.outages.where(self.outages.placed))
         known, window_h = self.outages.where(~self.outages.guessed), self.outages.window_h
         down_h = np.minimum(known.end_h, window_h) - np.maximum(known.start_h, 0.0)
         down = float(down_h.sum()) / max(self.outages.node_hours, 1.0)
@@ -185,7 +184,7 @@ class Fitted:
             f"nodes are down for {down:.0%} of the time (is it up that is called down?)":
                 down > MOSTLY,
             f"{n_again} failures are within an hour of another of the same node (--coalesce '1 h' "
-            "makes one of them)": n_again > max(MUCH * log.n_outages, FEW),
+            "makes one of them)": n_again,
             "the rate changes over the log": self.trend.differs,
             f"no family fits the {' and the '.join(none_fit)}": none_fit,
             f"nodes fail together ({len(groups)} times, up to {max(groups, default=0)} at once)":

@@ -18,6 +18,7 @@ from cprsim.logs.tables import read_table
 
 EXAMPLE = '{"node": ..., "start": ...}'
 MOST_PAGES, MOST_LISTED = 3, 6  # of a log in pages; of their lists
+PLAIN_KEY = re.compile(r"(?:\.[^\W\d]+)+")
 BETWEEN = re.compile(r"[\s,]*")
 
 
@@ -38,19 +39,20 @@ def _require_rows(items: list[dict[str, Any]], log: PathLike[str]) -> None:
     lists = [one for item in items for one in _lists(item)]
     if len(items) > MOST_PAGES or not any(n > len(items) for _, n, _ in lists):
         return
-    listed = ", ".join(f"{path} ({n})" for _, n, path in lists[:MOST_LISTED])
-    has_objects, _, longest = max(lists)
+    lists = [one for one in lists if PLAIN_KEY.fullmatch(one[-1])]  # others may be no names
+    listed = ": " * bool(lists) + ", ".join(f"{path} ({n})" for _, n, path in lists[:MOST_LISTED])
+    has_objects, _, longest = max(lists, default=(False, 0, ""))
     way = f"; jq -c '{longest}[]' FILE writes the items of one" if has_objects else ""
-    message = f"is no object such as {EXAMPLE}, but holds lists: {listed}{way}"
+    message = f"is no object such as {EXAMPLE}, but holds lists{listed}{way}"
     raise trace_error(log, 1, message)
 
 
 def _lists(item: dict[str, Any], within: str = "") -> Iterator[tuple[bool, int, str]]:
-    """Of lists in an object: whether of objects, length, key; not those of texts, such as nodes."""
+    """Of lists of objects, or of lists, in an object: whether of objects, length, key."""
     for key, value in item.items():
         if isinstance(value, dict):
             yield from _lists(value, f"{within}.{key}")
-        elif isinstance(value, list) and not all(isinstance(name, str) for name in value):
+        elif isinstance(value, list) and value and isinstance(value[0], dict | list):
             yield isinstance(value[0], dict), len(value), f"{within}.{key}"
 
 

@@ -125,7 +125,7 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
         no_row_where(is_beyond, rows, path, name, "{value} lies beyond the row's last_step")
     read = read.assign(place=np.arange(len(read))).sort_values("start_h", kind="stable")
     ended_h = read.groupby("job")["end_h"].transform(lambda ends: ends.cummax().shift())
-    message = "{value} lies before the end of another attempt of the job that began before"
+    message = "{value} lies before the end of an attempt that began before; two jobs: column job"
     in_order = rows.iloc[read["place"]]
     no_row_where(read["start_h"] < ended_h, in_order, path, "start", message)
     _require_one_count(read, in_order, path)

@@ -38,7 +38,7 @@ def stage_times_of(attempts: Sequence[LoggedAttempt]) -> pd.DataFrame:
     single = [
         attempt
         for attempt in attempts
-        if not attempt.is_start
+        if attempt.before is not None
         and attempt.n_failures == 1
         and len(dict(attempt.stages)) == len(attempt.stages)
     ]
@@ -115,7 +115,7 @@ class Imputer:
     def _expected(self, attempt: LoggedAttempt) -> tuple[list[str], list[float]]:
         """Stages with those that the log left out, and when each began."""
         stages = list(attempt.stages)
-        if attempt.is_start or attempt.n_failures == 0:
+        if attempt.before is None or attempt.n_failures == 0:
             return [name for name, _ in stages], [at_s for _, at_s in stages]
         detects = [place for place in range(1, len(stages)) if stages[place][0] == "detect"]
         cycles = [stages[a:b] for a, b in pairwise([0, *detects, len(stages)])]

@@ -478,7 +478,7 @@ class _Booking:
             self._draws[name] += took_s / S_PER_H
             hours[name] = hours.get(name, 0.0) + took_s / S_PER_H
         self._inferred["instants"] += filled.n_inferred
-        self._inferred["unseen_failures"] += not attempt.is_shown
+        self._inferred["unseen_failures"] += not (attempt.stages or isfinite(attempt.failed_s))
         if (run := attempt.before) is None:
             return
         self._inferred["deaths"] += isnan(attempt.failed_s)

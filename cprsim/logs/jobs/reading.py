@@ -32,7 +32,7 @@ EVENTS_AT_ONCE = 1 << 16
 MOST_LINES_SHOWN = 3  # lines that can't be read, by their numbers; names of unknown events
 NS_PER_S = 1e9
 NOT_READ = ("revert", "save.wait")  # of partial recovery: refused, as the field `part`
-EVENT_TEXTS = ("part", "mode", "node", "cause", "save_id", "outcome")
+EVENT_TEXTS = ("part", "mode", "node", "cause", "save_id", "outcome", "rank")
 SCHEMA = pa.schema(
     {
         "time_unix_nano": pa.int64(),
@@ -59,7 +59,7 @@ BOUNDS_OF_FIELDS = {  # least, most, and what would be right
     "step_seconds": (1e-9, 1e9, "a time above 0 s"),
 }
 Bounds = dict[str, tuple[float, float, str]]
-NUMBER_AS_NAME = re.compile(rb'("(?:node|save_id)"\s*:\s*)(-?\d+)(?=\s*[,}])')
+NUMBER_AS_NAME = re.compile(rb'("(?:node|save_id|rank)"\s*:\s*)(-?\d+)(?=\s*[,}])')
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,8 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
             steps.append(table.select(["job", "time_ns", "step", "attempt"]).filter(is_step))
             other_tables.append(table.filter(compute.invert(is_step)))
         if not n_events:
-            raise trace_error(file, None, "holds no event that can be read (docs/events.md)")
+            names = f": it has {one_line(', '.join(unknown))}" * bool(unknown)
+            raise trace_error(file, None, f"holds no event of docs/events.md{names}")
     if damaged:
         places = ", ".join(damaged[:MOST_LINES_SHOWN]) + ", ..." * (len(damaged) > MOST_LINES_SHOWN)
         words = f"line(s) that are no event left out: {places}"
@@ -177,7 +178,12 @@ def _tables(
         message += f", but {one_line(''.join(lines[:1]))!r}"
         if re.match(r"\s*(\[\s*)*\{", head):
             what = "write one JSON object a line with time_unix_nano, in ns, and event at its top"
-            message = f"no line is an event: {what} (`jq -c '.[]'` unpacks an array)"
+            message = (
+                f"no line is an event: {what} (`jq -c '.[]'` unpacks an array), or attempts "
+                "as a CSV with start, end and last_step"
+            )
+        elif '{"time_unix_nano"' in head:
+            message = "events stand behind other text: sed -n 's/^[^{]*{/{/p' FILE leaves it out"
         raise trace_error(path, 1, message)
 
 
@@ -261,7 +267,8 @@ def _line_by_line(
         events.append({k: str(value) if k in EVENT_TEXTS else value for k, value in fields.items()})
     if len(misfits) > len(events):
         number, name, value = misfits[0]
-        right = "a text" if FIELDS.get(name, str) is str else "a number, without quotes"
+        kinds: dict[Any, str] = {str: "a text", int: "a whole number, without quotes"}
+        right = kinds.get(FIELDS.get(name, str), "a number, without quotes")
         message = f"{value!r} is not {right}; so in {len(misfits)} events"
         raise trace_error(path, number, message, name)
     return events

@@ -98,15 +98,6 @@ class LoggedAttempt:
     points: Points = NOWHERE  # these, and all others
 
     @property
-    def is_start(self) -> bool:
-        return self.before is None
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether more than a step back or a rollback shows that the work before ended."""
-        return bool(self.stages) or isfinite(self.failed_s)
-
-    @property
     def first_s(self) -> float:
         """The first instant that the log has of it; NaN if the log has none."""
         instants_s = [self.failed_s, *(at_s for _, at_s in self.stages), self.begin_s]
@@ -257,6 +248,7 @@ class JobTimeline:
         self._run = LoggedAttempt()  # the last that worked
         self._at_s = 0.0  # of the event before
         self._last_failure_s = nan
+        self._failed_step, self._ranks = nan, list[str]()  # at which these ranks said so
         self._saved = nan  # steps of the last save that committed
         self._done = nan  # the step at which it had finished
         self._started_s = nan  # the first attempt
@@ -278,6 +270,11 @@ class JobTimeline:
             raise self.contradiction(at_s, message, FULL_ONLY)
         if name in FAILS and (0 <= event.attempt < self._number or event.outcome == "missed"):
             return  # another attempt has followed, which counted it; or it struck nobody
+        if name == "failure" and event.rank:
+            if (event.step, event.rank not in self._ranks) == (self._failed_step, True):
+                self._ranks.append(event.rank)
+                return  # another rank says the same
+            self._failed_step, self._ranks = step, [event.rank]
         if self._state is OVER:
             if name == "job.end" and (word_of(event.outcome) in DONE) != self.finished:
                 raise self.contradiction(at_s, f"a second job.end differs: {event.outcome!r}")

@@ -22,7 +22,7 @@ def find_warm_ups(course: JobTimeline) -> None:
         if run.n_starts == 0 and run.stages and {name for name, _ in run.stages} <= IN_PLACE:
             continue
         took_s = _delay_s(run, pace) if pace.is_known else nan
-        if run.is_start:
+        if run.before is None:
             run.stages = [("start" if s == "warm-up" else s, at_s) for s, at_s in run.stages]
             continue
         if took_s > 0.0 and run.stage != "warm-up":

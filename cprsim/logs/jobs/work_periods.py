@@ -116,14 +116,14 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
     saves = [save for run in course.runs for save in run.saves]
     tells_saves = any(isfinite(save.step) for save in saves)
     has_half = any(
-        save.is_half or (save.open and save is not run.saves[-1])  # the last may have had none
+        save.is_half or (isnan(save.stalled_until_s) and save.open and save is not run.saves[-1])
         for run in course.runs
         for save in run.saves
     )
     loses_saves = has_half or (len(saves) > 0 and not tells_saves)
     off, least_off = seen_s / course.step_s, nearly_all_s / course.step_s
     too_slow = slow_s / course.step_s > TOO_SLOW or (
-        tells_saves and least_off > TOO_FAST
+        tells_saves and not loses_saves and least_off > TOO_FAST
     )  # else it may be saves
     course.contradicts_pace |= off < 1 / TOO_FAST or too_slow
     is_said = isfinite(course.step_s) and (isnan(seen_s) or not course.contradicts_pace)

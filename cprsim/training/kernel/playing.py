@@ -9,7 +9,7 @@ import numpy as np
 
 from cprsim.job.records import Floats, Ints
 from cprsim.training.kernel.saving import Saver
-from cprsim.training.kernel.schedule import End, Rewind, SaveEvent, SaveStage, Schedule
+from cprsim.training.kernel.schedule import RunEventKind, Schedule
 from cprsim.training.kernel.weights import TrainableModel
 
 N_MARKS = 100  # points of a loss curve
@@ -17,28 +17,35 @@ N_MARKS = 100  # points of a loss curve
 
 def play(
     model: TrainableModel,
-    saver: Saver,
+    saver: Saver | None,
     schedule: Schedule,
     go_to: Callable[[int], Any] | None = None,
 ) -> None:
-    """Train, and save, lose and go back as a schedule says; `go_to` trains up to a position."""
-    goes_back = any(isinstance(event, Rewind) for event in schedule)
-    saved = pending = model.state() if goes_back else None
+    """Train, and save, lose and go back as a schedule says; `go_to` trains up to a position.
+
+    Without a saver saves may overlap: what the run goes back to is kept of all of them.
+    """
+    goes_back = any(event.kind is RunEventKind.REWIND for event in schedule)
+    started = committed = model.position  # of the last save
+    states = {started: model.state()} if goes_back else {}  # by where saves started
     for event in schedule:
-        if isinstance(event, Rewind):
-            model.restore(saved)
-            model.changed[:] = 1  # any row may differ from what was last saved of it
-            saver.lose(range(saver.shards.n_servers), takes_layers=True)
-            continue
-        if isinstance(event, End):
-            model.observe = None  # nothing is lost any more, so nothing need be known of accesses
         position = model.on_grid(event.at * model.n_samples)
+        if event.kind is RunEventKind.REWIND:
+            model.restore(states[position if saver is None else committed])
+            model.changed[:] = 1  # any row may differ from what was last saved of it
+            if saver is not None:
+                saver.lose(range(saver.shards.n_servers), takes_layers=True)
+            continue
+        if event.kind is RunEventKind.END:
+            model.observe = None  # nothing is lost any more, so nothing need be known of accesses
         if position > model.position:
             (go_to or model.run)(position)
-        if goes_back and isinstance(event, SaveEvent):
-            pending = model.state() if event.stage is SaveStage.STARTS else pending
-            saved = pending if event.stage is SaveStage.COMMITS else saved
-        saver.do(event)
+        if goes_back and event.kind is RunEventKind.SAVE_STARTS:
+            started, states[position] = position, model.state()
+        if saver is not None:
+            saver.do(event)
+            if goes_back and event.kind is RunEventKind.SAVE_COMMITS:
+                committed, states = started, {started: states[started]}
 
 
 class Course:

@@ -18,7 +18,7 @@ import numpy as np
 
 from cprsim.job.records import Ints, SmallTables, SubSaves
 from cprsim.training.kernel.loops import Array
-from cprsim.training.kernel.schedule import Event, Lose, SaveEvent, SaveStage
+from cprsim.training.kernel.schedule import RunEvent, RunEventKind
 from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.trackers import TRACKER_CLASSES, Tracked, Tracker
 from cprsim.training.kernel.weights import Parcel, TrainableModel, Weights
@@ -83,17 +83,16 @@ class Saver:
         self._require_idle()
         return Saver(self.model, self.shards, self.sub_saves, like=self)
 
-    def do(self, event: Event) -> None:
+    def do(self, event: RunEvent) -> None:
         """Apply an event to saves and rows; the run handles steps back in the data."""
-        if isinstance(event, Lose):
+        if event.kind is RunEventKind.LOSE:
             self.lose(event.servers, self.takes_layers(event))
-        elif isinstance(event, SaveEvent):
-            if event.stage in (SaveStage.STARTS, SaveStage.WHOLE):
-                self.start(event.ends_interval)
-            if event.stage in (SaveStage.COMMITS, SaveStage.WHOLE):
-                self.commit()
-            elif event.stage is SaveStage.ABANDONED:
-                self.abandon()
+        if event.kind in (RunEventKind.SAVE_STARTS, RunEventKind.SAVE):
+            self.start(event.ends_interval)
+        if event.kind in (RunEventKind.SAVE_COMMITS, RunEventKind.SAVE):
+            self.commit()
+        if event.kind is RunEventKind.SAVE_ABANDONED:
+            self.abandon()
 
     def start(self, ends_interval: bool = True) -> None:
         """Fix the content of a save: a whole one or, with priority, one of an interval's parts."""
@@ -138,7 +137,7 @@ class Saver:
         self.start(ends_interval)
         self.commit()
 
-    def takes_layers(self, event: Lose) -> bool:
+    def takes_layers(self, event: RunEvent) -> bool:
         """Whether the layers revert too: no server is left, and no trainer that has them."""
         return len(set(event.servers)) == self.shards.n_servers and not event.keeps_layers
 

@@ -7,91 +7,71 @@ event log (`of_log`). `Saver.do` applies an event to a model, `play` a whole sch
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import groupby
 
 import numpy as np
 
-from cprsim.job.records import EventKind, EventLog
+from cprsim.job.records import EventKind as K
+from cprsim.job.records import EventLog
 
 
-class SaveStage(Enum):
-    """Stages of a save: its start fixes the content; the run may continue until its commit."""
+class RunEventKind(Enum):
+    """Kinds of events of a run; the content of a save is fixed at its start."""
 
-    STARTS = "starts"
-    COMMITS = "commits"
-    ABANDONED = "abandoned"
-    WHOLE = "whole"  # start and commit at the same position
-
-
-@dataclass(frozen=True, slots=True)
-class SaveEvent:
-    """A save, or a stage of it."""
-
-    at: float  # share of the run
-    ends_interval: bool = True
-    stage: SaveStage = SaveStage.WHOLE
+    SAVE = "save"  # start and commit at the same position
+    SAVE_STARTS = "save starts"  # the run may continue until its commit
+    SAVE_COMMITS = "save commits"
+    SAVE_ABANDONED = "save abandoned"
+    LOSE = "lose"  # servers fail together: their rows revert to the last saved ones
+    REWIND = "rewind"  # the whole run goes back to the last save, also in its data
+    END = "end"
 
 
 @dataclass(frozen=True, slots=True)
-class Lose:
-    """Servers fail together: their rows revert to the last saved ones."""
+class RunEvent:
+    """An event of a run."""
 
-    at: float
-    servers: tuple[int, ...]
+    at: float  # share of the run; of a step back where that save began
+    kind: RunEventKind = RunEventKind.SAVE
+    ends_interval: bool = True  # a save
+    servers: tuple[int, ...] = ()  # that are lost
     keeps_layers: bool = False  # where all servers fail: a trainer is left that has the layers
 
 
-@dataclass(frozen=True, slots=True)
-class Rewind:
-    """The whole run goes back to the last save, also in its data."""
+Schedule = tuple[RunEvent, ...]
 
-    at: float  # where that save began
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """The run ends."""
-
-    at: float = 1.0
-
-
-Event = SaveEvent | Lose | Rewind | End
-Schedule = tuple[Event, ...]
-
-SAVE_STAGES = {
-    EventKind.SAVE_STARTED: SaveStage.STARTS,
-    EventKind.SUB_SAVE_STARTED: SaveStage.STARTS,
-    EventKind.SAVE_COMMITTED: SaveStage.COMMITS,
-    EventKind.SUB_SAVE_COMMITTED: SaveStage.COMMITS,
-    EventKind.SAVE_ABANDONED: SaveStage.ABANDONED,
+SCHEDULED_KINDS = {
+    K.SAVE_STARTED: RunEventKind.SAVE_STARTS,
+    K.SUB_SAVE_STARTED: RunEventKind.SAVE_STARTS,
+    K.SAVE_COMMITTED: RunEventKind.SAVE_COMMITS,
+    K.SUB_SAVE_COMMITTED: RunEventKind.SAVE_COMMITS,
+    K.SAVE_ABANDONED: RunEventKind.SAVE_ABANDONED,
+    K.REVERTED: RunEventKind.LOSE,
+    K.ROLLED_BACK: RunEventKind.REWIND,
+    K.FINISHED: RunEventKind.END,
+    K.STOPPED: RunEventKind.END,
 }
-ENDS = (EventKind.FINISHED, EventKind.STOPPED)
-SCHEDULED_KINDS = (*SAVE_STAGES, EventKind.REVERTED, EventKind.ROLLED_BACK, *ENDS)
-BACK_IN_SERVICE = (EventKind.REPLACED, EventKind.RESUMED)
+BACK_IN_SERVICE = (K.REPLACED, K.RESUMED)
 
 
 def of_log(log: EventLog, useful_h: float, shard_slots: range, replica_slots: range) -> Schedule:
     """Events of the job in the log of one replication; its useful hours are the whole run."""
-    return tuple(_events(log, useful_h, shard_slots.start, set(replica_slots)))
-
-
-def _events(log: EventLog, useful_h: float, first: int, trainers: set[int]) -> Iterator[Event]:
-    rows_of_events = np.flatnonzero(np.isin(log.kind, SCHEDULED_KINDS))
-    failed, without_trainer = _failed_at(log, trainers)
+    rows_of_events = np.flatnonzero(np.isin(log.kind, list(SCHEDULED_KINDS)))
+    failed, without_trainer = _failed_at(log, set(replica_slots))
+    schedule = []
     for (number, at_h), events in groupby(rows_of_events, key=lambda i: (log.kind[i], log.at_h[i])):
-        rows, kind = list(events), EventKind(number)
-        at = float(log.progress_h[rows[0]]) / useful_h
-        if kind in SAVE_STAGES:
-            yield SaveEvent(at, kind is not EventKind.SUB_SAVE_STARTED, SAVE_STAGES[kind])
-        elif kind is EventKind.REVERTED:
+        rows, kind = list(events), K(number)
+        at, ends_interval = log.progress_h[rows[0]] / useful_h, kind is not K.SUB_SAVE_STARTED
+        event = RunEvent(float(at), SCHEDULED_KINDS[kind], ends_interval)
+        if kind is K.REVERTED:
             slots = [int(log.slot[i]) for i in rows]
+            servers = tuple(slot - shard_slots.start for slot in slots)
             keeps_layers = failed[at_h].issuperset(slots) and at_h not in without_trainer
-            yield Lose(at, tuple(slot - first for slot in slots), keeps_layers)
-        else:
-            yield Rewind(at) if kind is EventKind.ROLLED_BACK else End(at)
+            event = replace(event, servers=servers, keeps_layers=keeps_layers)
+        schedule.append(event)
+    return tuple(schedule)
 
 
 def _failed_at(log: EventLog, trainers: set[int]) -> tuple[dict[float, set[int]], set[float]]:
@@ -99,13 +79,13 @@ def _failed_at(log: EventLog, trainers: set[int]) -> tuple[dict[float, set[int]]
     failed: dict[float, set[int]] = defaultdict(set)
     down: set[int] = set()
     without_trainer = set()
-    for i in np.flatnonzero(np.isin(log.kind, (EventKind.FAILED, *BACK_IN_SERVICE))):
+    for i in np.flatnonzero(np.isin(log.kind, (K.FAILED, *BACK_IN_SERVICE))):
         at_h, slot = float(log.at_h[i]), int(log.slot[i])
-        if log.kind[i] == EventKind.FAILED:
+        if log.kind[i] == K.FAILED:
             failed[at_h].add(slot)
             down |= {slot} & trainers
             if down and down == trainers:
                 without_trainer.add(at_h)
         else:
-            down = down - {slot} if log.kind[i] == EventKind.REPLACED else set()
+            down = down - {slot} if log.kind[i] == K.REPLACED else set()
     return failed, without_trainer

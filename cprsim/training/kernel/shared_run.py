@@ -9,7 +9,6 @@ baseline (the twin) of all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from cprsim.training.kernel.loops import Array
@@ -29,61 +28,6 @@ class Baseline:
     bytes_written: dict[Saving, int]  # by all saves of a run, per way of saving
 
 
-class SharedRun:
-    """One run without failures, and the trials that branch off it.
-
-    `until` has, for each way of saving, the share of the run up to which it is followed.
-    """
-
-    def __init__(
-        self, model: TrainableModel, shards: Shards, until: Mapping[Saving, float]
-    ) -> None:
-        self.model, self.until, self.at_fraction = model, until, 0.0
-        self.savers = {
-            saving: Saver(model, shards, saving.sub_saves, follows=True) for saving in until
-        }
-        model.observe = self._observe
-
-    def _observe(self, rows: Array) -> None:
-        for saver in self.savers.values():
-            if saver.tracker is not None:
-                saver.tracker.observe(rows)
-
-    def advance(self, until: float) -> None:
-        """Train on to a share of the run, with the saves that are due up to it."""
-        due = [
-            (save, saver)
-            for saving, saver in self.savers.items()
-            for save in saving.due(self.at_fraction, min(until, self.until[saving]))
-        ]
-        for save, saver in sorted(due, key=lambda one: one[0].at):
-            play(self.model, saver, (save,), self._train)
-        self._train(self.model.on_grid(until * self.model.n_samples))
-        self.at_fraction = until
-
-    def _train(self, position: int) -> None:
-        """Train up to a position, and mark for every saver what changed."""
-        self.model.run(position)
-        for saver in self.savers.values():
-            saver.changed |= self.model.changed
-        self.model.changed[:] = 0
-
-    def leave(self, before: float) -> None:
-        """Drop the savers whose trials all branched off before this share of the run."""
-        self.savers = {
-            saving: saver for saving, saver in self.savers.items() if self.until[saving] >= before
-        }
-
-    @contextmanager
-    def fork(self, saving: Saving) -> Iterator[Saver]:
-        """Let the model continue alone from here with one way of saving; then restore it."""
-        state, observe = self.model.state(), self.model.observe
-        self.model.observe = None
-        yield self.savers[saving].fork()
-        self.model.restore(state)
-        self.model.changed[:], self.model.observe = 0, observe
-
-
 def run_trials(
     model: TrainableModel, shards: Shards, trials: Iterable[Trial], savings: Iterable[Saving] = ()
 ) -> Iterator[tuple[Trial, Quality] | Baseline]:
@@ -92,17 +36,51 @@ def run_trials(
     The model is at the start of its run.
     """
     waiting = sorted(trials, key=lambda trial: trial.failures[0].at_fraction)
-    last = {trial.saving: trial.failures[0].at_fraction for trial in waiting}
-    shared = SharedRun(model, shards, last | dict.fromkeys(savings, 1.0))
+    until = {trial.saving: trial.failures[0].at_fraction for trial in waiting}
+    until |= dict.fromkeys(savings, 1.0)  # share of the run up to which each is followed
+    savers = {saving: Saver(model, shards, saving.sub_saves, follows=True) for saving in until}
+    at = 0.0
+
+    def observe(rows: Array) -> None:
+        for saver in savers.values():
+            if saver.tracker is not None:
+                saver.tracker.observe(rows)
+
+    model.observe = observe
     for trial in waiting:
-        first = trial.failures[0].at_fraction
-        shared.leave(before=first)
-        shared.advance(first)
-        with shared.fork(trial.saving) as saver:
-            play(model, saver, trial.schedule(after=first))
-            quality = model.evaluate()
+        before, at = at, trial.failures[0].at_fraction
+        _advance(model, savers, until, before, at)
+        state = model.state()
+        model.observe = None  # a fork continues alone, with a saver that observes it
+        play(model, savers[trial.saving].fork(), trial.schedule(after=at))
+        quality = model.evaluate()
+        model.restore(state)
+        model.changed[:], model.observe = 0, observe
         yield trial, quality
-    shared.leave(before=1.0)
-    shared.advance(1.0)
-    written = {saving: saver.bytes_written for saving, saver in shared.savers.items()}
-    yield Baseline(model.evaluate(), written)
+    _advance(model, savers, until, at, 1.0)
+    yield Baseline(model.evaluate(), {saving: s.bytes_written for saving, s in savers.items()})
+
+
+def _advance(
+    model: TrainableModel, savers: dict[Saving, Saver], until: Mapping[Saving, float],
+    before: float, at: float,
+) -> None:  # fmt: skip
+    """Train on to a share of the run, with the saves that are due; drops savers left behind."""
+
+    def train(position: int) -> None:
+        """Train up to a position, and mark for every saver what changed."""
+        model.run(position)
+        for saver in savers.values():
+            saver.changed |= model.changed
+        model.changed[:] = 0
+
+    for saving in [saving for saving in savers if until[saving] < at]:
+        del savers[saving]
+    due = [
+        (save, saver)
+        for saving, saver in savers.items()
+        for save in saving.due(before, min(at, until[saving]))
+    ]
+    for save, saver in sorted(due, key=lambda one: one[0].at):
+        play(model, saver, (save,), train)
+    train(model.on_grid(at * model.n_samples))

@@ -18,7 +18,7 @@ from cprsim.errors import ParameterError
 from cprsim.job.intervals import ROUNDING
 from cprsim.job.losses import MORE_BYTES, RESPONSE_KEYS, WHOLE
 from cprsim.job.records import ShardLoss, SmallTables, SubSaves
-from cprsim.training.kernel.schedule import End, Lose, SaveEvent, Schedule
+from cprsim.training.kernel.schedule import RunEvent, RunEventKind, Schedule
 
 
 def sub_saves_of(strategy: str) -> SubSaves | None:
@@ -48,14 +48,14 @@ class Saving:
     def sub_saves(self) -> SubSaves | None:
         return sub_saves_of(self.strategy)
 
-    def due(self, after: float, until: float) -> Iterator[SaveEvent]:
+    def due(self, after: float, until: float) -> Iterator[RunEvent]:
         """Saves due in (after, until] of the run."""
         n = 1 if self.sub_saves is None else self.sub_saves.n_per_interval
         step = self.interval_fraction / n
         first = int((after + ROUNDING) // step) + 1
         last = min(until, 1.0) + ROUNDING
         for number in takewhile(lambda number: number * step <= last, count(first)):
-            yield SaveEvent(min(number * step, 1.0), number % n == 0)
+            yield RunEvent(min(number * step, 1.0), ends_interval=number % n == 0)
 
     def last_before(self, at: float) -> float:
         """Share of the run at which the interval began in which `at` lies, for PLS."""
@@ -87,12 +87,12 @@ class Trial:
 
         A save that is due with a failure comes first.
         """
-        events: list[SaveEvent | Lose | End] = []
+        events: list[RunEvent] = []
         for failure in self.failures:
             events += self.saving.due(after, failure.at_fraction)
-            events.append(Lose(failure.at_fraction, failure.servers))
             after = failure.at_fraction
-        return (*events, End())
+            events.append(RunEvent(after, RunEventKind.LOSE, servers=failure.servers))
+        return (*events, RunEvent(1.0, RunEventKind.END))
 
 
 def stale_shards(trials: Iterable[Trial], n_servers: int) -> ShardLoss:

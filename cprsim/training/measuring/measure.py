@@ -27,13 +27,7 @@ from cprsim.training.measuring.design import Design
 from cprsim.training.measuring.expectation import Expected
 from cprsim.training.measuring.fit import FittedCurve, fit
 from cprsim.training.measuring.observed import Observed, observed
-from cprsim.training.measuring.runs import (
-    SeedResult,
-    SeedRuns,
-    read_seed,
-    require_seen,
-    run_seed,
-)
+from cprsim.training.measuring.runs import SeedResult, SeedRuns, read_seed, require_seen, run_seed
 from cprsim.training.proxy_model import CLICKS_SOURCE
 from cprsim.version import __version__
 from cprsim.workers import Workers, run_each

@@ -8,7 +8,7 @@ from typing import Any
 from cprsim.errors import ParameterError
 from cprsim.job.records import ShardBy
 from cprsim.training.kernel.saving import Saver
-from cprsim.training.kernel.schedule import Lose
+from cprsim.training.kernel.schedule import RunEventKind
 from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.training.measuring.own_model import OwnModel
@@ -93,7 +93,7 @@ class FailureInjector(TrainedModule):
         while self._due and (self._due[0].at < nearest or self.seen == self.n_samples):
             event = self._due.pop(0)
             self._saver.do(event)
-            if isinstance(event, Lose):
+            if event.kind is RunEventKind.LOSE:
                 self.struck.append(self.seen / self.n_samples)
 
     def close(self) -> None:
