@@ -119,12 +119,12 @@ def of_log(path: Path) -> dict[str, Any]:
     """Goodput of a log, and the ETTR of its later half as predicted by the earlier one."""
     jobs = ledgers(read_logs([path], None), seed=SEED_OF_RUNS)
     half = predict(jobs, n_nodes=P1_NODES, seed=SEED_OF_RUNS)
-    useful_h = sum(job.useful_h.mean for job in jobs)
+    predicted, useful_h = half["predicted"], sum(job.useful_h.mean for job in jobs)
     return {
         "goodput": 100.0 * useful_h / sum(job.wall_h for job in jobs),
-        "predicted": [half.predicted.mean, half.predicted.low, half.predicted.high],
-        "observed": half.observed.mean,
-        "is_inside": half.is_inside,
+        "predicted": [predicted.mean, predicted.low, predicted.high],
+        "observed": half["observed"].mean,
+        "is_inside": half["is_inside"],
     }
 
 
