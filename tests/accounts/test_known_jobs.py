@@ -229,7 +229,8 @@ def wrong_in(answer: cprsim.Answer, lives: list[Life], form: Form) -> Iterator[s
         if is_told and any(life.ms["save"] for life in lives):
             yield "a warm-up that the log shows is unknown"
     if isnan(hours["save",]["hours"]):
-        hours["save",] |= {"hours": 0.0, "hours_low": 0.0, "hours_high": 0.0}
+        any_h = sum(life.ms["save"] for life in lives) / 3.6e6  # then they count as work, or slow
+        hours["save",] |= {"hours": 0.0, "hours_low": 0.0, "hours_high": any_h}
         is_told = not (form.table or {"save.start", "save.commit"} & {*form.dropped})
         if is_told and any(life.ms["save"] for life in lives):
             yield "saves that the log shows are unknown"
