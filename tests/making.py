@@ -26,7 +26,7 @@ from cprsim.workers import Workers
 SCENARIOS = Path(__file__).parents[1] / "scenarios"  # those that ship
 PATIENCE_S = 600  # with a process: a busy machine is slow, not wrong
 PROGRAM = [sys.executable, "-m", "cprsim"]
-WITHOUT_FIGURES = "from cprsim.pages import save; save.save_figures = lambda *_, **__: []"
+WITHOUT_FIGURES = "from cprsim.pages import figures; figures.save_figures = lambda *_, **__: []"
 
 SERVERS = Cluster((Role("emb_ps", 4, Holds.SHARD),))
 FREE = Costs(*[Constant(0.0)] * 4)

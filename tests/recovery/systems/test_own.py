@@ -32,9 +32,9 @@ COMMANDS = {
 }
 CHILD = """
 import json, sys
-from cprsim.pages import save
+from cprsim.pages import figures
 from tests.making import call
-save.save_figures = lambda *_, **__: []
+figures.save_figures = lambda *_, **__: []
 said = {}
 for name, words in json.load(sys.stdin).items():
     ran = call(*words.split())
