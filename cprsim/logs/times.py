@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
-from math import inf
 from os import PathLike
 from typing import NamedTuple
 
@@ -82,10 +81,10 @@ def read_times(
     if like is None:
         if time_unit is not None and (numbers == 0).any() and looks_like != time_unit:
             looks_like = None  # of its own zero
-        for unit, n in EPOCH.items() if time_unit is None else [(time_unit, EPOCH.get(time_unit))]:
-            odd = numeric & ~(
-                (numbers >= EARLIEST_S * (n or 0)) & (numbers <= LATEST_S * (n or inf))
-            )
+        for unit, n in EPOCH.items():
+            if time_unit not in (None, unit):
+                continue
+            odd = numeric & ~((numbers >= EARLIEST_S * n) & (numbers <= LATEST_S * n))
             complaint = f"{{value}} is no instant: most are {unit} since 1970"
             no_row_where(
                 odd & (2 * odd.sum() < numeric.sum()), text, path, str(text.name), complaint
