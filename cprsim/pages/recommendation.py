@@ -86,7 +86,7 @@ def break_even_sentences(break_evens: Iterable[BreakEven]) -> list[str]:
         unit = f" {input_.unit}" if input_.unit else ""
         span = f"{input_.low:.3g} to {input_.high:.3g}{unit}"
         if input_.at is None:
-            sentences.append(f"No `{input_.key}` from {span} changes the cheapest.")
+            sentences.append(f"{input_.key} (from {span}): the cheapest stays.")
         else:
             at = f"{significant(input_.at)}{unit}"
             sentences.append(
