@@ -100,7 +100,7 @@ def _header(path: PathLike[str]) -> tuple[int, str]:
     places = [k for k, row in enumerate(filled) if row and not lines[k].startswith("#")]
     first = next((k for k in places if len(filled[k]) > 1), places[0] if places else 0)
     names = filled[first - 1] if first else []
-    if len(names) == len(filled[first]) and any(map(LIKE_A_TIME.match, filled[first])):
+    if names and len(names) == len(filled[first]) and any(map(LIKE_A_TIME.match, filled[first])):
         first -= 1
     return first, lines[first] if lines else ""
 

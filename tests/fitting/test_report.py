@@ -65,7 +65,7 @@ def test_the_answer_is_the_jobs_share_of_the_failures_with_an_interval() -> None
 DIFFER, TOGETHER = "nodes differ (the worst 10% have ", "nodes fail together ("
 LOGS = {  # and which of the sentences are said of them
     "few": (lambda: log_of(np.array([0.0, 30.0, 90.0]), 100.0), ["from only 3 failures"]),
-    "short": (short, ["did not bunch, which a log under 8 weeks can't tell"]),
+    "short": (short, ["do not bunch, which a log under 8 weeks can't tell"]),
     "even": (lambda: poisson(2), ["Nothing in the log contradicts the fit."]),
     "unequal": (lambda: lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8), [DIFFER]),
     "pairs": (pairs, [TOGETHER, " times, up to 2 at once)"]),
