@@ -18,6 +18,7 @@ from cprsim.job.records import Cluster, ExpectedFailures, Holds
 from cprsim.simulation.strikes import ScopeShares
 
 LEAST_WORK = 1e-6  # share of time, of a job that hardly ever works
+MOST_REPAIRS, TOO_LARGE = 700.0, 1e250  # within the range of a float: exp(-700) is 1e-304
 
 
 def expected_reverts(
@@ -47,8 +48,9 @@ def struck_in_waits(
 ) -> float:  # fmt: skip
     """Waits for spares in which other nodes may fail, as a share of the hours without waits.
 
-    The nodes away are a compound Poisson number; the job waits while they are more than the spares,
-    and a node that is away can't fail. Source: derived here.
+    Assumes failures at a constant rate, also of nodes away, and repairs that do not queue:
+    then the nodes away are a compound Poisson number (M/G/infinity). The job waits while they are
+    more than the spares, and a node that is away can't fail. Source: derived here.
     """
     n_spares, repair, n_nodes = cluster.n_spares, cluster.repair, cluster.n_nodes
     if n_spares is None or repair is None:
@@ -59,11 +61,14 @@ def struck_in_waits(
     )
     parts = _parts(failures, reaches, shares, nodes, useful_h)
     away = [(rate * repair.mean_h, round(n)) for rate, n in parts]
-    p_away = [exp(-sum(mean for mean, _ in away))]
+    n_repairs = sum(mean for mean, _ in away)
+    p_away = [exp(-n_repairs) if n_repairs < MOST_REPAIRS else 1.0]  # a factor of all cancels
     for n in range(1, n_spares + n_nodes):  # Panjer's recursion
         p_away.append(sum(mean * k * p_away[n - k] for mean, k in away if k <= n) / n)
+        if p_away[-1] > TOO_LARGE:
+            p_away = [p / TOO_LARGE for p in p_away]
     can_fail = np.linspace(1.0, 0.0, n_nodes, endpoint=False)[1:]
-    works = max(sum(p_away[: n_spares + 1]), LEAST_WORK)
+    works = max(sum(p_away[: n_spares + 1]), LEAST_WORK * sum(p_away))
     return float(can_fail @ p_away[n_spares + 1 :]) / works
 
 
