@@ -47,6 +47,7 @@ class SharedStorage:
         self.group_of = dict[Flow, tuple[FlowGroup, float, int]]()  # and the flow's place there
         self.read_at_h = 0.0
         self.earlier = env.event()
+        self.next_end: tuple[float, Flow | None] = (inf, None)
         self.wakes_h = inf
         env.process(self.runs())
 
@@ -54,11 +55,11 @@ class SharedStorage:
         """End flows in order; `earlier` wakes the process if the next end moves forward."""
         while True:
             self.earlier = self.env.event()
-            self.wakes_h, _ = self.first_end()
+            self.wakes_h, _ = self.next_end
             own = Instant(self.env, self.wakes_h, TRANSFERS) if self.wakes_h < inf else None
             yield self.earlier if own is None else own | self.earlier
             self.read()
-            at_h, flow = self.first_end()
+            at_h, flow = self.next_end
             while flow is not None and at_h <= self.env.at_h + 1.0 / TICKS:
                 self.take(flow)
                 come_now(flow.over, flow.rank)
@@ -123,7 +124,8 @@ class SharedStorage:
         for _, group in sorted(self.groups.items()):
             group.bytes_per_h = min(group.cap, left / n)
             left, n = left - group.n * group.bytes_per_h, n - group.n
-        if self.first_end()[0] < self.wakes_h and not self.earlier.triggered:
+        self.next_end = self.first_end()
+        if self.next_end[0] < self.wakes_h and not self.earlier.triggered:
             self.earlier.succeed()
 
 
