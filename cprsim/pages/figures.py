@@ -154,6 +154,7 @@ TITLE_POINTS, CAPTION_POINTS = 10.5, 8.0
 CUT_ABOVE_FRACTION, CUT_ABOVE_TIMES = 0.3, 5.0
 HEADROOM = 1.16
 LEAST_TICKS, MOST_TICKS = 3, 8  # of a logarithmic axis
+MOST_TICK_LETTERS = 44  # along a horizontal one in a third of a page
 DIGITS_OF_TICKS = (range(1, 10), (1, 2, 5), (1,))  # in each decade
 
 WORDS = {
@@ -269,7 +270,9 @@ def log_scale(axes: Axes, direction: str) -> None:
     if len(ticks) < LEAST_TICKS:  # a narrow axis is nearly linear
         ticks = np.array(MaxNLocator(MOST_TICKS).tick_values(low, high)[1:-1])
     ticks = ticks[:: ceil(len(ticks) / MOST_TICKS)]
-    axis.set_ticks(ticks, [plain_number(tick, 10) for tick in ticks])
+    labels = [plain_number(tick, 10) for tick in ticks]
+    step = 2 if direction == "x" and len(labels) * max(map(len, labels)) > MOST_TICK_LETTERS else 1
+    axis.set_ticks(ticks[::step], labels[::step])
     axis.set_minor_locator(NullLocator())  # each would be laid out like a text: half of the time
 
 
