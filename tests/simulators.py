@@ -36,7 +36,7 @@ from cprsim.recovery.paper import strategy
 from cprsim.results.pipeline import blocks_of
 from cprsim.scenario.assemble import Experiment
 from cprsim.simulation.blocks import run_block
-from cprsim.simulation.cluster import BlockOfJobs, Ran, SharedCluster, run_fleet, run_one
+from cprsim.simulation.cluster import BlockOfJobs, JobResult, SharedCluster, run_fleet, run_one
 from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.folding import cost_breakdown, shard_loss
 from cprsim.simulation.job import NOTICE, ScopedFailure, SimulatedJob
@@ -78,7 +78,7 @@ def by_simpy(
 ) -> ReplicationOutcome:
     """One replication on the SimPy cluster."""
     of, _ = run_one(job, failures, draws, row, skips=skips)
-    return outcome_of_ran(of)
+    return outcome_of_result(of)
 
 
 def over_storage(job: SimulatedJob, failures: Any, draws: BlockDraws) -> ReplicationOutcome:
@@ -87,10 +87,10 @@ def over_storage(job: SimulatedJob, failures: Any, draws: BlockDraws) -> Replica
     cluster = SharedCluster(n_spares=job.cluster.n_spares, storage_bytes_per_h=1e15)
     block = BlockOfJobs(job, failures, draws, SharedSaves(captures))
     (of,) = run_fleet(cluster, [0.0], [(block, 0)])
-    return outcome_of_ran(of)
+    return outcome_of_result(of)
 
 
-def outcome_of_ran(of: Ran) -> ReplicationOutcome:
+def outcome_of_result(of: JobResult) -> ReplicationOutcome:
     """What became of a job on the SimPy cluster."""
     stale = tuple(
         StaleShard(at_h, int(slot), at_h - old_h, at_h - net_h)

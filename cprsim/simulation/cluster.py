@@ -108,23 +108,23 @@ class BlockOfJobs:
         self.shared_saves = shared_saves
         self.spec, _ = spec_of(job)
         self.losses: Floats = np.zeros((2 * self.spec.n_slots, N_OF_LOSS))  # of one step
-        self.draw(FIRST_DRAWS_OF_BLOCK)
-        self.fail(1)
+        self.draw_costs(FIRST_DRAWS_OF_BLOCK)
+        self.draw_failures(1)
 
-    def draw(self, n: int) -> None:
+    def draw_costs(self, n: int) -> None:
         """Draw at least n values of each cost."""
         self.n_drawn, self.saves_vary = n, len(self.draws.of_saves) > 0
         # memory views: Python reads them one by one faster than arrays
         self.drawn = Drawn(*map(memoryview, self.draws.first(n)))  # type: ignore[arg-type]
 
-    def fail(self, n_chunks: int) -> None:
+    def draw_failures(self, n_chunks: int) -> None:
         """Draw the failures of at least n chunks."""
         drawn = self.failures.strikes(n_chunks)
         self.strikes = type(drawn)(drawn.until_h, *map(memoryview, drawn[1:]))  # type: ignore[arg-type]
         self.nobody = FailedSlots(NONE, self.strikes.slot[:0], self.strikes.repair_h[:0])
 
 
-class Ran(NamedTuple):
+class JobResult(NamedTuple):
     """Results of a job."""
 
     start_h: float  # on the cluster's clock
@@ -212,7 +212,7 @@ class RunningJob:
         """Advance to the planned instant, and apply its event."""
         job, block = self.job, self.block
         if self.fails_next and self.failure == NONE:  # it is not drawn yet
-            block.fail(self.chunk + 1)
+            block.draw_failures(self.chunk + 1)
             return
         job.n_free = n_free = int(self.cluster.free.level)
         self.advance(self.to_h)
@@ -263,7 +263,7 @@ class RunningJob:
         """Provide the draws and recovery records that the next step may need."""
         block, (n_of_saves, n, n_recoveries) = self.block, wanted(self.sim)
         if max(n, n_of_saves if block.saves_vary else 0) > block.n_drawn:
-            block.draw(2 * block.n_drawn)
+            block.draw_costs(2 * block.n_drawn)
         if self.sim.drawn is not block.drawn:
             self.sim = self.sim._replace(drawn=block.drawn)
         while len(self.sim.recoveries) < n_recoveries:
@@ -286,7 +286,7 @@ class RunningJob:
         for _ in range(job.n_queued - len(self.asks)):
             self.asks.append(Ask(cluster.free, 1, JOBS))
 
-    def end(self, n_nodes: int) -> Ran:
+    def end(self, n_nodes: int) -> JobResult:
         """End the job: release its nodes, and return its results."""
         job, slots = self.job, self.sim.slots
         for ask in self.asks:
@@ -300,12 +300,12 @@ class RunningJob:
             self.log.end(job, self.sim.spec)
         parts = self.block.job.policy.parts
         lost = np.concatenate(self.lost) if self.lost else np.zeros((0, N_OF_LOSS))
-        ran = Ran(
+        result = JobResult(
             self.began_h, job.now_h, job.frontier_h, job.status == FINISHED, job.n_failures,
             job.n_saves, [job.hours[COLUMNS.index(part)] for part in parts], lost,
         )  # fmt: skip
         del self.job, self.sim, self.asks, self.transfers, self.lost
-        return ran
+        return result
 
 
 # --------------------------------------------------------------------------- run one job, or many
@@ -318,7 +318,7 @@ def run_one(
     row: int = 0,
     *,
     skips: bool = False,
-) -> tuple[Ran, EventLog]:
+) -> tuple[JobResult, EventLog]:
     """Run one replication of a job alone, and return its results and its log.
 
     Parameters
@@ -328,17 +328,17 @@ def run_one(
     cluster = SharedCluster(n_spares=job.cluster.n_spares)
     running = RunningJob(cluster, BlockOfJobs(job, failures, draws), row)
     running.skips, running.log = skips, LogLines()
-    ran = cluster.env.run(until=cluster.env.process(running.run()))
-    return cast(Ran, ran), running.log.log()
+    result = cluster.env.run(until=cluster.env.process(running.run()))
+    return cast(JobResult, result), running.log.log()
 
 
 def run_fleet(
     cluster: SharedCluster, arrive_h: Sequence[float], jobs: Sequence[tuple[BlockOfJobs, int]]
-) -> list[Ran]:
+) -> list[JobResult]:
     """Run several jobs and return their results; a job is a block and a row of it."""
     processes = [
         cluster.env.process(RunningJob(cluster, block, row, number).run(at_h))
         for number, (at_h, (block, row)) in enumerate(zip(arrive_h, jobs, strict=True))
     ]
     cluster.env.run()
-    return [cast(Ran, process.value) for process in processes]
+    return [cast(JobResult, process.value) for process in processes]
