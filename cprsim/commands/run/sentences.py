@@ -8,7 +8,7 @@ from math import inf, isnan
 
 from cprsim.commands.run.contents import kept_sentence, none_clean_of
 from cprsim.files.units import SIZE
-from cprsim.job.intervals import ROUNDING, n_saves_due
+from cprsim.job.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
 from cprsim.job.losses import WHOLE, Metric, strategy_key
 from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Outside, Policy, Ring
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
@@ -313,8 +313,12 @@ def _no_whole_save(policy: Policy, useful_h: float) -> str:
     why = f"its interval of {hours(policy.interval_h)} is {how_long} the job"
     if not writes_parts_only(policy, useful_h):
         stalls_h = (c.stall.mean_h for c in policy.captures if c.stall is not None)
-        cost = percent(sum(stalls_h) / useful_h)
-        return f"{policy.name} never saves: {why}. One save stalls {cost} of the useful time."
+        share = sum(stalls_h) / useful_h
+        once = f": little; an interval of {hours(useful_h / 2)} makes it save once"
+        said = (
+            f"{policy.name} never saves: {why}. One save stalls {percent(share)} of the useful time"
+        )
+        return f"{said}{once if share < WORTH_NO_SAVES else ''}."
     return f"{policy.name} ends no whole checkpoint: {why}. It saves {saves(policy, useful_h)}."
 
 
