@@ -305,7 +305,7 @@ def _shorter_than_its_writing(experiment: Experiment) -> Iterator[str]:
     job, write_h = experiment.facts, experiment.facts.write_h or 0.0
     if job.save_background is None and job.stall_h < (1 - TOO_SHORT) * write_h:
         yield (
-            f"`costs.save` is {hours(job.stall_h)}, and the storage takes {hours(write_h)} to "
+            f"`costs.save`: it is {hours(job.stall_h)}, and the storage takes {hours(write_h)} to "
             "write the state. Write {stall: ..., background: transfer} for a save that is "
             "written behind the job, or the bandwidth that it has."
         )

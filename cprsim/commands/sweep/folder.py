@@ -171,16 +171,16 @@ def _read(folder: Path) -> SweepResult:
 
 
 def _warnings(experiments: Sequence[Experiment]) -> list[str]:
-    """Of `warnings_of`: the first of each strategy, and at how many points it is warned of."""
+    """Of `warnings_of`: the first of each thing, named before a colon, and its number of points."""
     first: dict[str, str] = {}
     n_points: Counter[str] = Counter()
     for experiment in experiments:
         for warning in warnings_of(experiment):
-            strategy = warning.partition(":")[0]
-            first.setdefault(strategy, warning)
-            n_points[strategy] += 1
-    n = len(experiments)
-    return [f"At {n_points[name]:,} of {count(n, 'point')}: {text}" for name, text in first.items()]
+            about = warning.partition(":")[0]
+            first.setdefault(about, warning)
+            n_points[about] += 1
+    of = count(len(experiments), "point")
+    return [f"At {n_points[it]:,} of {of}, e.g. {text}" for it, text in first.items()]
 
 
 def _accuracy(experiments: Sequence[Experiment]) -> list[str]:
