@@ -211,7 +211,8 @@ def _hint(name: str, header: list[str]) -> str:
         return "; is the first line no header? Put one above it, such as node,start,end"
     if len(header) == 1:
         return f"; separate columns by {', '.join(SEPARATORS.values())}"
-    one = ", or --node NAME that all rows are of one" if name == "node" else ""
+    one = {"node": ", or --node NAME that all rows are of one",
+           "end": ", --column duration=NAME how long it took"}.get(name, "")  # fmt: skip
     are_names = len(header) > 1 and all(A_NAME.fullmatch(cell) for cell in header)
     listed = ", ".join(quote(cell) for cell in header[:MOST_CELLS_SHOWN])
     there = f" ({listed})" if are_names else ""

@@ -94,6 +94,15 @@ COSTS = [
          {"frames.times.0.drift_fastest_h": 50 / 3600, "frames.times.0.drift_last_h": 50 / 3600,
           "frames.times.0.drift_slowest_h": 140 / 3600},
          says=("The saves changed with time: 50 s in the fastest tenth of the log, 140 s in",)),
+    Case("saves that are slow for a tenth of the log", {"saves.csv": _table(_saves(
+        [50.0 + number % 7 + 60 * (number in range(21, 25)) for number in range(40)]))}, FIT,
+         says=("The saves changed with time: 51.5 s in the fastest tenth of the log, 97.25 s in",)),
+    Case("two lengths", {"saves.csv": _lasting("duration_s", 1, STEADY).replace(
+        "duration_s", "duration_s,duration_blocking_s").replace(".0\n", ".0,9.0\n")}, FIT,
+         refused=("duration_s, duration_blocking_s: each tells how long it took: --column dur",)),
+    Case("lengths in JSON", {"saves.csv": json.dumps([
+        {"kind": "save", "start": row["start"], "duration_s": duration_s}
+        for row, duration_s in zip(_saves(STEADY), STEADY, strict=True)])}, FIT, MEAN_30),
     Case("lengths that contradict ends",
          {"saves.csv": _table(_saves(STEADY, duration_s=[2 * one for one in STEADY]))}, FIT,
          refused=("saves.csv:2: duration_s: '56.0' is not the time from start to end: --ignore",)),

@@ -147,6 +147,10 @@ UNREAD = {  # a column that could change the answer, and its cells
 }  # fmt: skip
 SAVED = TABLE + "0,3700,3700,3000,x\n3800,9000,8200,,\n"
 BACKTEST = "backtest a.csv --recovery full --time-unit s --set costs.save=10s"
+SACCT = (
+    "JobID|State|Start|End|NNodes|NodeList|Elapsed\n"
+    "7|FAILED|2026-03-02T08:00:00|2026-03-02T09:00:00|{}|{}|{}\n"
+)
 CASES: list[Case] = [
     Case("saves-say-no-step", {"e.jsonl": lines(*[
         (at_s, name, {} if name.startswith("save") else said) for at_s, name, said in job()
@@ -363,4 +367,62 @@ CASES: list[Case] = [
     Case("a-save-cost-that-no-log-tells", {"a.csv": SAVED},
         BACKTEST.partition(" --set")[0] + " --saves-every 20min --set name=costs.save",
         refused=("a: its log times no save: give it, as in --set costs.save='20 s'",)),
+    Case("one-death-said-by-agents-without-attempts", {"e.jsonl": lines(*without([
+        *job(), (2705, "failure", {}), (2709, "failure", {"step": 129, "rank": 3}),
+        (2800, "failure.detected", {})], fields=("attempt",)))}, "ledger e.jsonl",
+        {"values.n_failures": 1, "frames.hours.1.hours": 600 / 3600}),
+    Case("one-death-said-by-an-agent-and-later-by-its-ranks", {"e.jsonl": lines(*without([
+        *job(), *((2950, "failure", {"step": 130, "rank": rank}) for rank in range(3))],
+        fields=("attempt",)))}, "ledger e.jsonl", {"values.n_failures": 1}),
+    Case("a-time-out-that-slurm-did-not-plan", {"a.csv": f"{TABLE}0,9,900,900,Timeout: NCCL\n"
+        "9,20,2000,2000,TIME LIMIT 11:00:00\n20,30,3000,3000,planned upgrade\n30,40,4000,4000,\n"},
+        "ledger a.csv --time-unit h", {"values.n_failures": 1},
+        says=("that count as failures: Timeout: NCCL (1)",)),
+    Case("an-end-that-another-attempt-follows", {"e.jsonl": lines(*job()[:5],
+        (2700, "job.end", {"attempt": 0, "step": 130, "outcome": "finished"}), *job()[8:])},
+        "ledger e.jsonl", {"values.n_failures": 0, "frames.hours.1.hours": 600 / 3600},
+        says=("planned, no failures: finished (1)",)),
+    Case("a-file-of-each-attempt", {"a.jsonl": lines(*job()[:8]), "b.jsonl": lines(*job()[8:])},
+        "ledger a.jsonl b.jsonl", {"values.n_jobs": 2},
+        says=("b: a later attempt begins; if of the job of another file, name it",)),
+    Case("a-log-and-its-copy", {"a.jsonl": lines(*job()), "b.jsonl": lines(*job())},
+        "ledger a.jsonl b.jsonl", BY_EVENTS | {"values.n_jobs": 1}),
+    Case("events-with-other-signs", {"e.jsonl": lines(*job()).replace("save.", "save_")},
+        "ledger e.jsonl", refused=("e.jsonl: 'save_start' is no event: write save.start",)),
+    Case("lines-that-name-no-job", {"e.jsonl": lines(*job(), job="j") + lines(
+        (6100, "failure", {}))}, "ledger e.jsonl",
+        refused=("e.jsonl: job: 1 events name no job, where others do",)),
+    Case("instants-in-ms-since-the-start", {"e.jsonl": "".join(
+        json.dumps({"time_unix_nano": round(1000 * at_s), "event": name, **said}) + "\n"
+        for at_s, name, said in job())}, "ledger e.jsonl",
+        refused=("UTC a log of several instants a second begins; write all in ns since 1970",)),
+    Case("a-last-step-that-nobody-wrote-down", {"a.csv":
+        "start,end,last_step,last_saved_step,step_seconds,cause\n0,10,3600,3600,10,disk\n"
+        "10,20,,5400,10,disk\n20,30,9000,9000,10,\n"}, "ledger a.csv --time-unit h",
+        {"frames.hours.0.hours": 25, "frames.hours.1.hours": 5}),
+    Case("a-step-time-in-h", {"a.csv": "start,end,first_step,last_step,step_seconds\n"
+        "0,10,0,3600,0.0028\n"}, "ledger a.csv --time-unit h",
+        refused=("a.csv:2: step_seconds: '0.0028' s for each step fill a third of no attempt",)),
+    Case("steps-counted-from-0-after-saves", {"a.csv":
+        "start,end,first_step,last_step,last_saved_step\n0,10,0,1000,900\n11,20,0,900,900\n"},
+        "ledger a.csv --time-unit h",
+        says=("1 row(s) of a.csv begin at step 0 after saves", "attempt counts its own steps")),
+    Case("events-counted-from-0-after-saves", {"e.jsonl": lines(*job()[:9], (3000, "train.resume", {
+        "attempt": 1, "step": 0}), (5000, "job.end", {"attempt": 1, "step": 100}))},
+        "ledger e.jsonl", says=("1 attempt(s) lost nearly all steps, though saved: if each",)),
+    Case("a-column-of-dates", {"a.csv": "start,end,last_step,last_saved_step,exit\n"
+        "0,10,1000,900,2026-03-02\n11,20,1800,1800,2026-03-02\n21,30,2700,2700,2026-03-03\n"
+        "31,40,3600,3600,2026-03-03\n41,50,4500,4500,2026-03-04\n"}, "ledger a.csv --time-unit h",
+        {"values.n_failures": 4}),
+    Case("what-an-interval-leaves-out", {"e.jsonl": crash_loop()},
+        "backtest e.jsonl --nodes 4 --recovery full",
+        says=("They leave out chance: a job like these, with 3 failures here, may have 113 %",)),
+    Case("a-job-that-ran-on-no-node", {"s.txt": SACCT.format("0", "", "01:00:00")}, "ledger s.txt",
+        refused=("s.txt:2: nodelist: on how many nodes?",)),
+    Case("a-job-that-ran-beyond-its-end", {"s.txt": SACCT.format("2", "n[1-2]", "03:00:00")},
+        "ledger s.txt", refused=("s.txt:2: elapsed: '03:00:00' lasts beyond the end",)),
+    Case("a-job-that-was-suspended", {"s.txt": SACCT.format("2", "n[1-2]", "00:30:00")},
+        "ledger s.txt", {"values.node_h": 1}),
+    Case("a-job-that-was-suspended-in-words", {"s.txt": SACCT.format("2", "n[1-2]", "00:30:00")},
+        "-v ledger s.txt", says=("1 attempt(s) counted by Elapsed, shorter than from start to",)),
 ]  # fmt: skip

@@ -358,6 +358,21 @@ def test_the_ledger_of_a_known_job_is_right_or_refused(tmp_path: Path, n: int) -
         ),
         form=Form(seed=8211),
     )
+    @example(  # a death in a save, which no event tells
+        plan=Plan(
+            ("failure in a save",),
+            "given up",
+            step_ms=500,
+            save_ms=200_000,
+            older=True,
+            seed=782526,
+        ),
+        form=Form(dropped=("failure",), order="any", repeated="agent", seed=992499),
+    )
+    @example(  # without numbers of attempts, processes and the agent report a death late
+        plan=Plan(("PREEMPTED", "failure", "TIMEOUT"), "stopped", save_ms=5000, seed=587433),
+        form=Form(silent=("attempt",), repeated="agent", seed=7),
+    )
     @example(  # progress after the last other event
         plan=Plan(last="cut", warm_s=(130, 130)),
         form=Form(dropped=("failure", "save.start", "save.commit")),

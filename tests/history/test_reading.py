@@ -87,11 +87,13 @@ def test_logs_of_one_name_that_name_no_job_are_jobs_of_their_own(tmp_path) -> No
     files = [tmp_path / run / "events.jsonl" for run in ("a", "b")]
     for file in files:
         file.parent.mkdir()
-        events = told((0, "job.start"), (9, "progress", {"step": 9}), (9, "job.end", {"step": 9}))
+        said = {"step": 9, "node": file.parent.name}
+        events = told((0, "job.start"), (9, "progress", said), (9, "job.end", said))
         nameless = [{key: one[key] for key in one if key != "job"} for one in events]
         write_events(file, nameless)
-    (tmp_path / "a" / "other.jsonl").write_bytes(files[0].read_bytes())
-    jobs = read_logs([*files, tmp_path / "a" / "other.jsonl", files[0]]).jobs
+    (tmp_path / "a" / "other.jsonl").write_bytes(files[0].read_bytes() + b"\n")
+    (tmp_path / "b" / "copy.jsonl").write_bytes(files[1].read_bytes())
+    jobs = read_logs([*files, tmp_path / "a" / "other.jsonl", files[0], tmp_path / "b"]).jobs
     assert jobs == ("a/events.jsonl", "b/events.jsonl", "other")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite, nan
+from math import isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 
 from cprsim.commands.backtest.replaying import Backtest, Replayed, bills, totals_h
 from cprsim.commands.ledger.answer import cells
-from cprsim.job.records import NO_NUMBER, Estimate, Floats
+from cprsim.job.records import NO_NUMBER, Z_95, Estimate, Floats
 from cprsim.logs.jobs.facts import crash_loops
 from cprsim.logs.jobs.ledger import notes_on_ends
 from cprsim.pages.answer import Answer
@@ -115,6 +115,7 @@ def _document(
     costs: Bills,
 ) -> Document:
     clocks, name = frames["jobs"].drop_duplicates("clock"), count(len(jobs), "job")
+    n = sum(len(job.facts.failed_h) for job in jobs)
     return Document(
         title=f"What another recovery system would have cost: {name}",
         question="What would these jobs have cost under another recovery system?",
@@ -123,7 +124,9 @@ def _document(
         remarks=[
             *remarks,
             "Assumed: each failure strikes one of the nodes that hold the state, at the log's rate "
-            "and costs; where nodes fail together or the rate changes, intervals are too narrow.",
+            "and costs; where nodes fail together or the rate changes, intervals are too narrow. "
+            f"They leave out chance: a job like these, with {n} failures here, may have "
+            f"{percent(Z_95 / sqrt(n))} more or fewer.",
             *(f"Failures are on the clock: {row.clock}; {row.why_clock}."
               for row in clocks.itertuples()),
             f"{AS_IT_RAN} replays the log's interval: its difference from the observed overhead is "

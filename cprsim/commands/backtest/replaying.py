@@ -15,15 +15,7 @@ from cprsim.job.records import PARTS, Floats
 from cprsim.logs.jobs.facts import LoggedJob, facts_of
 from cprsim.logs.jobs.ledger import JobLedger
 from cprsim.results.metrics import accuracy_columns
-from cprsim.results.money import (
-    AUC_LOSS,
-    Billed,
-    Bills,
-    JobPrices,
-    JobUse,
-    prices_of,
-    summed,
-)  # fmt: skip
+from cprsim.results.money import AUC_LOSS, Billed, Bills, JobPrices, JobUse, prices_of, summed
 from cprsim.results.pipeline import Outcome, StrategyOutcome, simulate
 from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.logged import (

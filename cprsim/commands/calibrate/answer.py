@@ -54,12 +54,7 @@ def answer_of_calibrate(
             "origins": pd.DataFrame(calibration.origins, columns=["number", "value", "where"]),
             "prediction": pd.DataFrame(halves),
         },
-        values={
-            "text": text,
-            "no_prediction": why_not or None,
-            "notes": list(notes),
-            **prediction,
-        },
+        values={"text": text, "no_prediction": why_not or None, "notes": list(notes), **prediction},
         files=files,
     )
 

@@ -149,6 +149,7 @@ def _has_costs(log: Path, names: Mapping[str, str]) -> bool:
     lines = head_of(log).lower().splitlines()[:6]
     words = [{word.strip(" \"'") for word in re.split(r"[,;|\t:{}\[\]]", line)} for line in lines]
     told = set[str]().union(*words)
-    has_columns = told >= {names.get(name, name).lower() for name in ("kind", "start", "end")}
+    kind, start, end = (names.get(name, name).lower() for name in ("kind", "start", "end"))
+    has_columns = told >= {kind, start} and not told.isdisjoint({end, *COST_KINDS})
     have_kinds = len(words) > 1 and not any(row.isdisjoint(COST_KINDS) for row in words[1:])
     return (has_columns or have_kinds) and "node" not in {*told, *names}

@@ -102,10 +102,7 @@ def _document(
             "95 % intervals cover values missing from the logs.",
         ],
         table=_parts(hours, wall_h),
-        remarks=[
-            *values["notes"],
-            *(inferred or ["Nothing had to be inferred."]),
-        ],
+        remarks=[*values["notes"], *(inferred or ["Nothing had to be inferred."])],
         sections=[
             Section("The worst incidents", [_incidents(frames["incidents"], frames["jobs"])]),
             Section("Job by job", [_jobs(frames["jobs"])]),

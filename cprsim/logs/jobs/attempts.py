@@ -25,6 +25,7 @@ TEXTS = ("job", "node", "cause")
 STEPS = ("first_step", "resumed_step", "last_step", "last_saved_step")
 OPTIONAL = {"first_step", "resumed_step", "last_saved_step", "step_seconds", *TEXTS}
 OF_STEPS = re.compile("step|iter|ckpt|checkpoint|resum|restor|roll", re.IGNORECASE)  # by its name
+DATE = r"(\d+[-/.]){2}\d+([T ].*)?"
 TOO_FAST = 1.2  # times faster than a step is said to be: it is another
 LIKE_STEPS = 0.1  # of the largest last_step, which numbers of steps reach
 FEWEST_TEXTS = 4  # of which each is another: remarks
@@ -32,6 +33,7 @@ COULD_MATTER = (
     "is not read, but could change the answer: call it cause (of the end), node, job, first_step "
     "(at which an attempt began) or last_saved_step, or take it out of the table"
 )
+ANEW = "if each attempt counts its own steps, add those before; if these are jobs, name each"
 NS_PER_H = 3600 * 10**9
 LAST_H = 2**62 / NS_PER_H
 NOTE = Note(
@@ -64,7 +66,8 @@ def attempt_events(
             if isfinite(began):
                 yield {**first, "event": "rollback", "step": began}
             yield {**first, "event": "job.start", "step_seconds": row.step_seconds}
-            work_h = inf if isnan(row.step_seconds) else (row.last_step - began) * row.step_seconds
+            steps = row.last_step - began
+            work_h = inf if isnan(row.step_seconds + row.last_step) else steps * row.step_seconds
             if not isnan(work_h):
                 begins_h = max(row.start_h, row.end_h - work_h / 3600)
                 begin = {**first, "time_unix_nano": round(begins_h * NS_PER_H)}
@@ -134,12 +137,17 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     message = "{value} lies before the last_saved_step of the attempt before: give first_step"
     no_row_where(back, in_order, path, "last_step", message)
     began = read["first_step"].fillna(saved).fillna(read.groupby("job")["last_step"].shift())
-    could_s = TOO_FAST * 3600 * (read["end_h"] - read["start_h"])
-    is_new = began.isna() & (read["last_step"] * read["step_seconds"] <= could_s)
+    took_s = 3600 * (read["end_h"] - read["start_h"])
+    is_new = began.isna() & (read["last_step"] * read["step_seconds"] <= TOO_FAST * took_s)
     read.loc[is_new & ~read["job"].duplicated(), "first_step"] = 0.0
-    is_long = (read["last_step"] - began) * read["step_seconds"] > could_s
+    share = (read["last_step"] - began) * read["step_seconds"] / took_s
     message = "{value} s for each of the row's steps are longer than the attempt"
-    no_row_where(is_long, in_order, path, "step_seconds", message)
+    no_row_where(share > TOO_FAST, in_order, path, "step_seconds", message)
+    message = "{value} s for each step fill a third of no attempt: in s?"
+    no_row_where((share.max() < 1 / 3) & share.notna(), in_order, path, "step_seconds", message)
+    again = (read["first_step"] == 0.0) & (saved > 0.0)
+    words = f"row(s) of {path.name} begin at step 0 after saves, whose work counts as lost: {ANEW}"
+    notes += [Note("assumed", int(again.sum()), words)] * bool(again.any())
     order = {job: place for place, job in enumerate(dict.fromkeys(rows["job"]))}
     read = read.sort_values("job", key=lambda jobs: jobs.map(order), kind="stable")
     others = table[[name for name in table if str(name).strip() not in columns]].reindex(read.index)
@@ -171,7 +179,7 @@ def _could_matter(cells: pd.Series[str], read: pd.DataFrame) -> bool:
     """Whether a column may tell a step, or that an attempt ended by plan, against the others.
 
     A word can't that is the same for each job, cause or node, nor texts of which each is another;
-    nor a number that is the same for each job or counts the rows.
+    nor a number that is the same for each job or counts the rows, nor a date.
     """
     is_done = read["cause"].map(word_of).isin(DONE) & ~read["job"].duplicated(keep="last")
     words, n = cells.unique(), (cells != "").sum()
@@ -189,6 +197,7 @@ def _could_matter(cells: pd.Series[str], read: pd.DataFrame) -> bool:
             return is_step
     of = [read[name] for name in ("cause", "node") if read[name].duplicated().any()]
     told = any((cells.groupby(one).nunique() == 1).all() for one in of)
+    told = told or bool(cells[cells != ""].str.fullmatch(DATE).all())
     return not told and len(words) < max(NEARLY_ALL * n, FEWEST_TEXTS)
 
 

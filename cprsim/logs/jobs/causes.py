@@ -10,14 +10,14 @@ PLANNED_END = re.compile(
     r"(slurm |job |due to |reached |hit )*(the )?(time ?out|time ?limit|wall ?time( limit)?)"
     r"( reached| exceeded| hit)?|(graceful )?preempt(ed|ion)?( with notice)?|"
     r"(user |job )?(cancel(l?ed)?|stop(ped)?|paused?|suspended)|(re)?queued?|requeue hold|"
-    r"(scheduled |planned )?(maintenance|stop|end|shutdown|restart)( window)?|deadline"
+    r"(maintenance|stop|end|shutdown|restart)( window)?|(scheduled|planned|graceful)( .*)?|deadline"
 )
 
 
 def word_of(text: str) -> str:
-    """Return a cause in lower case, without underscores and suffix (as in `CANCELLED by 7`)."""
+    """Return a cause in lower case, without suffix (`CANCELLED by 7`, not `Timeout: NCCL`)."""
     word = re.sub(r"[\s_-]+", " ", text.casefold())
-    return re.sub(r"( by | \(|:|\+$).*", "", word).strip()
+    return re.sub(r"((?<!out)( by | \(|:)|\+$| \(?\d).*", "", word).strip()
 
 
 def is_planned(text: str) -> bool:

@@ -7,7 +7,7 @@ draws is the interval.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import inf, isfinite, nan
 from typing import NamedTuple
 
@@ -35,20 +35,12 @@ def stage_times_of(attempts: Sequence[LoggedAttempt]) -> pd.DataFrame:
 
     A row for each single failure of whose recovery each stage came once, the stages in order.
     """
-    single = [
-        attempt
-        for attempt in attempts
-        if attempt.before is not None
-        and attempt.n_failures == 1
-        and len(dict(attempt.stages)) == len(attempt.stages)
-    ]
-    told = any(isfinite(attempt.failed_s) for attempt in single)
-    complete = [
-        attempt
-        for attempt in single
-        if isfinite(attempt.begin_s) and (isfinite(attempt.failed_s) or not told)
-    ]
-    n_of = {name: sum(name in dict(attempt.stages) for attempt in complete) for name in ORDER}
+    failed = [one for one in attempts if one.before is not None and one.n_failures == 1]
+    single = [one for one in failed if len(dict(one.stages)) == len(one.stages)]
+    told = any(isfinite(one.failed_s) for one in single)
+    begun = [one for one in single if isfinite(one.begin_s)]
+    complete = [one for one in begun if isfinite(one.failed_s) or not told]
+    n_of = {name: sum(name in dict(one.stages) for one in complete) for name in ORDER}
     stages = [
         name for name in ORDER if n_of[name] > EXPECTED_SHARE * len(complete) and name != NOT_ALWAYS
     ]
@@ -119,11 +111,8 @@ class Imputer:
             return [name for name, _ in stages], [at_s for _, at_s in stages]
         detects = [place for place in range(1, len(stages)) if stages[place][0] == "detect"]
         cycles = [stages[a:b] for a, b in pairwise([0, *detects, len(stages)])]
-        expected = [
-            stage
-            for number, cycle in enumerate(cycles)
-            for stage in self._with_missed(cycle, is_last=number == len(cycles) - 1)
-        ]
+        whole = (self._with_missed(one, is_last=one is cycles[-1]) for one in cycles)
+        expected = [*chain.from_iterable(whole)]
         names, starts = [name for name, _ in expected], [at_s for _, at_s in expected]
         if isfinite(attempt.failed_s):
             starts[0] = attempt.failed_s

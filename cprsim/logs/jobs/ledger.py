@@ -15,7 +15,7 @@ import pandas as pd
 from cprsim.errors import counted, one_line
 from cprsim.failures.sources import stream
 from cprsim.job.records import PARTS, S_PER_H, Estimate, Floats
-from cprsim.logs.jobs.attempts import TOO_FAST
+from cprsim.logs.jobs.attempts import ANEW, TOO_FAST
 from cprsim.logs.jobs.imputing import ImputedFailure, Imputer, stage_times_of
 from cprsim.logs.jobs.reading import Events
 from cprsim.logs.jobs.timeline import STEP_BACK, JobTimeline, LoggedAttempt, LoggedSave, course_of
@@ -35,6 +35,7 @@ from cprsim.logs.jobs.work_periods import (
 N_DRAWS = 400
 PACE_SPREAD = 0.015  # of the steps that an attempt made, by the pace of others
 CAUSES_SHOWN = 8
+NEARLY_ALL = 0.9  # of the steps so far, beyond which an attempt that loses them began anew
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
 SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
 LEDGER_PARTS = (*PARTS, "warm-up", "regroup", "replay", "rebuild", "degraded", "start")
@@ -148,18 +149,23 @@ def total_hours(jobs: Sequence[JobLedger]) -> dict[str, Estimate]:
 
 
 def notes_on_ends(jobs: Sequence[JobLedger]) -> list[str]:
-    """Which ends of attempts are planned, and which count as failures, by their causes."""
+    """Which ends of attempts are planned, count as failures, or were not followed by a load."""
     failed = [one for job in jobs for one in job.incidents if one.n_failures and one.cause]
     idle = sum("lost" not in one.parts_h for one in failed)
     ask = f"; {idle} of these lost no work: if planned, write the cause 'planned stop'" * (idle > 0)
     planned = sum((Counter(job.planned) for job in jobs), Counter[str]())
+    anew = sum(  # what was saved, or made by the attempts before, was of no use
+        one.parts_h.get("lost", 0.0) * S_PER_H > NEARLY_ALL * one.step * job.step_s
+        and (one.since_h == inf or one.n_made < NEARLY_ALL * one.step)
+        for job in jobs for one in job.incidents
+    )  # fmt: skip
     failures = "that count as failures", Counter(one.cause for one in failed), ask
     return [
         f"ends of attempts {what}: "
         + ", ".join(f"{one_line(cause)} ({n})" for cause, n in causes.most_common(CAUSES_SHOWN))
         + more
         for what, causes, more in (("planned, no failures", planned, ""), failures) if causes
-    ]  # fmt: skip
+    ] + [f"{anew} attempt(s) lost nearly all steps, though saved: {ANEW}"] * (anew > 0)  # fmt: skip
 
 
 def _as_relaunch(stages: Iterable[tuple[str, Floats]]) -> Iterator[tuple[str, Floats]]:
@@ -292,6 +298,9 @@ class _Booking:
             run, silent_s = attempt.before, np.zeros(self._n)
             if run in self._delays_s and not attempt.alive_s > run.begin_s:
                 silent_s = self._delays_s[run]  # its warm-up, of which nothing is told
+            save = run.saves[-1] if run is not None and run.saves else LoggedSave()
+            if save.start_s >= attempt.alive_s and isnan(save.stalled_until_s):
+                silent_s = silent_s + self._pace.save_s  # it logs nothing while it saves
             filled = self._filling.fill(attempt, partial(self._begin, attempt), silent_s)
             if filled.stages and attempt in self._delays_s:
                 *before, (name, took_s) = filled.stages

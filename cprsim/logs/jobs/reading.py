@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import file_digest
 from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +21,7 @@ from pyarrow import json as arrow_json
 from cprsim.errors import one_line
 from cprsim.events import EVENTS, FIELDS
 from cprsim.failures.outages import Note
+from cprsim.logs.columns import plain
 from cprsim.logs.files import opened, trace_error
 from cprsim.logs.jobs import google, slurm_jobs
 from cprsim.logs.jobs.attempts import attempt_events, is_header
@@ -89,30 +91,36 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     steps, other_tables = list[pa.Table](), list[pa.Table]()
     jobs, notes = dict[str, None](), list[Note]()
     unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
+    first = dict[str, int]()  # attempt of each file that names no job
     for file, job in _job_names([file for path in paths for file in _files(path)]).items():
         n_events = 0
         for table in _tables(file, damaged, notes, time_unit):
-            is_known = compute.is_in(table["event"], pa.array((*EVENTS, *NOT_READ)))
-            unknown.update(map(str, table.filter(compute.invert(is_known))["event"].to_pylist()))
-            table = _with_job(table.filter(is_known), job)
+            is_known = compute.field("event").isin((*EVENTS, *NOT_READ))
+            unknown.update(map(str, table.filter(~is_known)["event"].to_pylist()))
+            for name in unknown:
+                if right := [event for event in EVENTS if plain(event) == plain(name)]:
+                    raise trace_error(file, None, f"{name!r} is no event: write {right[0]}")
+            table = _with_job(table.filter(is_known), job, file)
             jobs |= dict.fromkeys(compute.unique(table["job"]).to_pylist())
+            if len(table) and table["job"][0].as_py() == job:
+                first.setdefault(job, table["attempt"][0].as_py())
             n_events += len(table)
-            is_step = compute.and_(
-                compute.equal(table["event"], "progress"), compute.equal(table["part"], "")
-            )
-            is_step = compute.and_(is_step, compute.is_finite(table["step"]))
-            steps.append(table.select(["job", "time_ns", "step", "attempt"]).filter(is_step))
-            other_tables.append(table.filter(compute.invert(is_step)))
+            is_plain = (compute.field("event") == "progress") & (compute.field("part") == "")
+            is_step = is_plain & ~compute.field("step").is_nan()
+            steps.append(table.filter(is_step).select(["job", "time_ns", "step", "attempt"]))
+            other_tables.append(table.filter(~is_step))
         if not n_events:
-            names = f": it has {one_line(', '.join(unknown))}" * bool(unknown)
-            raise trace_error(file, None, f"holds no event of docs/events.md{names}")
-    if damaged:
-        places = ", ".join(damaged[:MOST_LINES_SHOWN]) + ", ..." * (len(damaged) > MOST_LINES_SHOWN)
-        words = f"line(s) that are no event left out: {places}"
-        notes.append(Note("dropped", len(damaged), words))
-    for name, n in sorted(unknown.items())[:MOST_LINES_SHOWN]:
-        words = f"event(s) '{one_line(name)}' left out: no event of docs/events.md"
-        notes.append(Note("dropped", n, words))
+            said = f": it has {one_line(', '.join(unknown))}" * bool(unknown)
+            raise trace_error(file, None, f"holds no event of docs/events.md{said}")
+    later = [job for job, number in first.items() if number > max(min(first.values()), 0)]
+    odd = [f"'{one_line(name)}'" for name in sorted(unknown)]
+    for n, names, words in (
+        (len(damaged), damaged, "line(s) that are no event left out: {}"),
+        (unknown.total(), odd, "event(s) {} left out: no event of docs/events.md"),
+        (None, later, "{}: a later attempt begins; if of the job of another file, name it"),
+    ):
+        listed = ", ".join(names[:MOST_LINES_SHOWN]) + ", ..." * (len(names) > MOST_LINES_SHOWN)
+        notes += [Note("dropped" if n else "assumed", n, words.format(listed))] * bool(names)
     of_steps, of_others = (
         pa.concat_tables(tables).unify_dictionaries().to_pandas()
         for tables in (steps, other_tables)
@@ -120,11 +128,15 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     return Events(tuple(jobs), of_steps, of_others, tuple(dict.fromkeys(notes)))
 
 
-def _with_job(table: pa.Table, default_job: str) -> pa.Table:
+def _with_job(table: pa.Table, default_job: str, path: Path) -> pa.Table:
     """The columns that are used, nothing of them null. A log that names no job is one job."""
     columns = {"time_ns": table["time_unix_nano"], "event": table["event"]}
     columns |= {name: compute.fill_null(table[name], none) for name, none in MISSING.items()}
-    columns["job"] = compute.fill_null(table["job"], default_job).dictionary_encode()
+    job = compute.utf8_trim_whitespace(table["job"])
+    if 0 < job.null_count < len(job):
+        message = f"{job.null_count} events name no job, where others do: name it in each, or none"
+        raise trace_error(path, None, message, "job")
+    columns["job"] = compute.fill_null(job, default_job).dictionary_encode()
     return pa.table(columns)
 
 
@@ -137,9 +149,16 @@ def _files(path: Path) -> list[Path]:
     return inside
 
 
+def _content(path: Path) -> bytes:
+    """What is the same for a file and its copy, packed or not."""
+    with opened(path, None) as file:
+        return file_digest(file, "sha256").digest()
+
+
 def _job_names(files: list[Path]) -> dict[Path, str]:
     """Each file once, and the job of a log that names none: as much of its path as differs."""
-    names = {file: file.stem for file in {file.absolute(): file for file in files}.values()}
+    keys = map(_content if len(files) > 1 else str, files)
+    names = {file: file.stem for file in dict(zip(keys, files, strict=True)).values()}
     for n_parts in count(1):
         n_called = Counter(names.values())
         alike = [file for file, name in names.items() if n_called[name] > 1]
@@ -179,8 +198,7 @@ def _tables(
         if re.match(r"\s*(\[\s*)*\{", head):
             what = "write one JSON object a line with time_unix_nano, in ns, and event at its top"
             message = (
-                f"no line is an event: {what} (`jq -c '.[]'` unpacks an array), or attempts "
-                "as a CSV with start, end and last_step"
+                f"no line is an event: {what} (`jq -c '.[]'` unpacks arrays), or attempts in CSV"
             )
         elif '{"time_unix_nano"' in head:
             message = "events stand behind other text: sed -n 's/^[^{]*{/{/p' FILE leaves it out"

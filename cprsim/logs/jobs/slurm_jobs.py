@@ -72,6 +72,8 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
         )
     rows["end_h"] = rows["end_h"].fillna(next_h).fillna(rows[["start_h", "end_h"]].max(axis=None))
     rows["hours"] = rows["hours"].fillna(rows["end_h"] - rows["start_h"])
+    if n_short := (rows["hours"] < rows["end_h"] - rows["start_h"] - 1 / 60).sum():
+        notes.append(f"{n_short} attempt(s) counted by Elapsed, shorter than from start to end")
     return rows.sort_values("end_h", kind="stable"), notes
 
 
@@ -92,10 +94,14 @@ def _attempts(log: Path) -> pd.DataFrame:
         for cells in (table["nodelist"], table["failednode"])
     )
     n_nodes = nodes.str.len().astype(float).fillna(pd.to_numeric(table["nnodes"], errors="coerce"))
-    unknown = n_nodes.isna() & start.notna() & (end != start)
+    unknown = ~(n_nodes > 0) & start.notna() & (end != start)
     no_row_where(unknown, table, log, "nodelist", f"on how many nodes? Write it with {SACCT}")
+    hours = read_lengths(elapsed, "s", log)
+    no_row_where(
+        hours > end - start + 1 / 60, table, log, "elapsed", "{value} lasts beyond the end"
+    )
     return pd.DataFrame({
         "job": (table["cluster"] + "/" + table["jobid"]).str.removeprefix("/"), "kind": kind,
-        "state": state, "start_h": start, "end_h": end, "hours": read_lengths(elapsed, "s", log),
+        "state": state, "start_h": start, "end_h": end, "hours": hours,
         "n_nodes": n_nodes.fillna(0.0), "nodes": nodes, "blamed": failed.fillna(nodes),
     })  # fmt: skip

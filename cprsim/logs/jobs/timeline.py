@@ -25,6 +25,7 @@ STEP_BACK = 1e-6  # steps: less is no step back
 NEAR_S = 1.0  # between reports of one death
 LATE_EVENT_S = 60.0  # after the start or end of an attempt, events of its other processes come
 SAVE_ENDS = ("save.commit", "save.abandon")
+SAVES = ("save.start", "save.resume", *SAVE_ENDS)
 EVENT_ORDER = (
     "save.resume", *SAVE_ENDS, "failure", "failure.detected", *list(STAGES)[:2], "rollback",
     "job.start", *list(STAGES)[2:], "train.resume", "job.end",
@@ -33,7 +34,9 @@ TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
 FEWEST_BACK = 3  # steps below both beside them, without an incident: of two jobs
 LIFE, FAILS = ("job.start", "job.end"), ("failure", "failure.detected")
 FULL_ONLY = "write the events of full recovery: save.start, save.commit, failure and train.resume"
-TWO_JOBS = "if these are two jobs, name each in the field `job`, else leave the wrong line out"
+TWO_JOBS = (
+    "if these are two jobs, name each in `job`; number attempts in `attempt`; one rank writes"
+)
 SHOWS_WORK = ("train.resume", "progress", "save.start", "save.resume", "save.commit")
 
 
@@ -151,8 +154,11 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobT
     reached_s, others_s = ((column_ns - begins_ns) / NS_PER_S for column_ns in time_ns)
     step = steps["step"].to_numpy()
     course = JobTimeline(job, begins_ns, (reached_s, step))
-    if begins_ns < DATED_NS[0] <= ends_ns:
-        raise course.contradiction(0.0, "a log of today begins", "write all in ns since 1970")
+    if begins_ns < DATED_NS[0]:
+        n, is_dated = len(np.unique(np.concatenate(time_ns))), ends_ns >= DATED_NS[0]
+        if is_dated or ends_ns - begins_ns < NS_PER_S * (n - 1):
+            message = f"a log of {'today' if is_dated else 'several instants a second'} begins"
+            raise course.contradiction(0.0, message, "write all in ns since 1970")
     rows = _telling(reached_s, step, steps["attempt"].to_numpy(), others_s)
     progress = zip(reached_s[rows].tolist(), step[rows].tolist(), strict=True)
     events = zip(others_s.tolist(), other_events.itertuples(), strict=True)
@@ -161,6 +167,7 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobT
     attempt = steps["attempt"].to_numpy()
     _check_steps(course, reached_s, step, attempt, others_s[is_incident])
     course.background = bool((other_events["event"] == "save.resume").any())
+    course.tells_starts = (other_events["event"] == "job.start").sum() > 1
     for at_s, event in heapq.merge(progress, events, key=lambda pair: pair[0]):
         if isinstance(event, float):
             course.progress(at_s, event)
@@ -241,6 +248,7 @@ class JobTimeline:
         self.contradicts_pace = False  # steps take another time than the log says
         self.tells_detection = False  # else the time from failures to restarts is relaunch
         self.background = False  # saves go on beside the training
+        self.tells_starts = False  # of attempts, each of which fails once
         self.warm_ups_s: list[float] = []  # of restarts
         self.unknown_warm_ups: list[LoggedAttempt] = []  # of other restarts
         self.open_starts: list[LoggedAttempt] = []  # of these, where work may begin later
@@ -270,8 +278,8 @@ class JobTimeline:
             raise self.contradiction(at_s, message, FULL_ONLY)
         if name in FAILS and (0 <= event.attempt < self._number or event.outcome == "missed"):
             return  # another attempt has followed, which counted it; or it struck nobody
-        if name == "failure" and event.rank:
-            if (event.step, event.rank not in self._ranks) == (self._failed_step, True):
+        if name == "failure":
+            if event.rank and step == self._failed_step and event.rank not in self._ranks:
                 self._ranks.append(event.rank)
                 return  # another rank says the same
             self._failed_step, self._ranks = step, [event.rank]
@@ -288,25 +296,13 @@ class JobTimeline:
         if self._state is START and name in FAILS:
             none = name == "failure" and step <= 0  # else how much it had worked is not known
             self._go_on(at_s if none else nan)
-        if name == "job.start":
-            self._start(at_s, event)
-        elif name == "failure":
-            self._failure(at_s, event)
-        elif name == "failure.detected":
-            self._halt(at_s, event)
-            self._notice(at_s)
-        elif name in STAGES:
-            self._halt(at_s, event)
-            self._enter(STAGES[name], at_s)
-        elif name == "rollback":
-            self._halt(at_s, event)
-            self._now.to_step = step
-        elif name == "train.resume":
-            self._resume(at_s, event)
-        elif name.startswith("save."):
-            self._saving(at_s, event)
-        elif name == "job.end":
-            self._end(at_s, event)
+        takes = {
+            "job.start": self._start, "failure": self._failure, "train.resume": self._resume,
+            "job.end": self._end, **dict.fromkeys(SAVES, self._saving),
+            **dict.fromkeys(("failure.detected", "rollback", *STAGES), self._halt),
+        }  # fmt: skip
+        if name in takes:
+            takes[name](at_s, event)
         self._at_s = at_s
 
     # ------------------------------------------------------------------ what work shows
@@ -366,11 +362,15 @@ class JobTimeline:
             self._now.n_failures = 0
         elif self._state is WORK:
             self._stop()
-        seen_ns = event.last_seen_unix_nano
-        if seen_ns and self._state is STANDS:
-            seen_s = (seen_ns - self.begins_ns) / NS_PER_S
-            if seen_s <= at_s:
-                self._now.alive_s = max(self._now.alive_s, seen_s)
+        seen_s = (event.last_seen_unix_nano - self.begins_ns) / NS_PER_S
+        if event.last_seen_unix_nano and self._state is STANDS and seen_s <= at_s:
+            self._now.alive_s = max(self._now.alive_s, seen_s)
+        if event.event == "failure.detected":
+            self._notice(at_s)
+        elif event.event == "rollback":
+            self._now.to_step = event.step
+        else:
+            self._enter(STAGES[event.event], at_s)
 
     def _enter(self, stage: str, at_s: float) -> None:
         if self._state in (STANDS, START):
@@ -379,7 +379,8 @@ class JobTimeline:
     def _notice(self, at_s: float) -> None:
         """A failure is noticed; in the middle of a recovery a further one, not logged."""
         if self._state is STANDS and self._now.stage not in ("", "detect", NOTICED):
-            if at_s - self._last_failure_s <= NEAR_S:  # noticed by another process
+            is_same = self.tells_starts and self._now.stage in ("wait", "reschedule")
+            if is_same or at_s - self._last_failure_s <= NEAR_S:  # noticed by another process
                 return
             self._now.stages.append(("detect", nan))
             self._now.n_failures += 1
@@ -401,7 +402,8 @@ class JobTimeline:
         """A failure that the job waits for: the first of an attempt, or a further one."""
         if self._state is STANDS and self._worked_since(step):
             self._go_on()
-        is_same = attempt >= 0 and self._now.stage in ("detect", NOTICED, "wait", "reschedule")
+        is_same = self.tells_starts or attempt >= 0
+        is_same &= self._now.stage in ("detect", NOTICED, "wait", "reschedule")
         if self._state is WORK:
             self._stop(at_s)
             self._run.end_step = nan if step < self._run.last_step - STEP_BACK else step
@@ -436,18 +438,18 @@ class JobTimeline:
             self.step_s = event.step_seconds
         if self._state is START and event.attempt > self._number and at_s > 0:
             self._go_on()  # an attempt ended of which the log tells nothing else
-        if not (is_new := event.attempt > self._number or self._state is STANDS):
+        if not (event.attempt > self._number or self._state is STANDS):
             self._no_second(at_s, self._started_s, "job.start")
             self._started_s = at_s
-        if is_new:
-            self._number = event.attempt
-            if self._state is WORK:
-                self._stop()
-            self._now.n_starts += 1
-            if self._state is STANDS and self._now.stage != "load":
-                if self._now.stage == "detect":  # when it was noticed is not told
-                    self._now.stages.append(("reschedule", nan))
-                self._enter("load", at_s)
+            return
+        self._number = event.attempt
+        if self._state is WORK:
+            self._stop()
+        self._now.n_starts += 1
+        if self._state is STANDS and self._now.stage != "load":
+            if self._now.stage == "detect":  # when it was noticed is not told
+                self._now.stages.append(("reschedule", nan))
+            self._enter("load", at_s)
 
     def _no_second(self, at_s: float, said_s: float, name: str) -> None:
         """Raise ParameterError if an attempt repeats a unique event at another instant."""
@@ -500,8 +502,7 @@ class JobTimeline:
                 save.open, save.committed = self.background, not self.background
 
     def _end(self, at_s: float, event: Any) -> None:
-        outcome = word_of(event.outcome)
-        self.ended, self.wall_s, self.finished = True, at_s, outcome in DONE
+        self.ended, self.wall_s, self.finished = True, at_s, word_of(event.outcome) in DONE
         unsaid = self.finished or self._state is START or self._worked_since(event.step)
         if self._state is not WORK and unsaid:
             self._go_on()  # the work is not told
@@ -527,6 +528,7 @@ class JobTimeline:
         self._done = self._run.last_step if self.finished else nan
         if self._now.works:
             self.attempts.append(LoggedAttempt(self._run, self.wall_s, self.wall_s, n_failures=0))
+            self._now.cause = "finished"
             self._now.enter(NOTICED, self.wall_s)
         self._state, self.ended, self.finished = STANDS, False, False
 

@@ -81,12 +81,13 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Number and text of the lines that may hold an event, one after the other."""
-    words, number = (*HINTS, "closing signal", "exitcode"), 1
+    """Number and text of the lines that may hold an event, each text once, one after the other."""
+    words, number, said = (*HINTS, "closing signal", "exitcode"), 1, set[str]()
     with opened(path, None) as bare, io.BufferedReader(bare) as file:
         text = io.TextIOWrapper(file, "utf-8", errors="replace")
         while line := text.readline(MOST_CHARACTERS_OF_LINE):
-            if any(word in line for word in words):
+            if any(word in line for word in words) and line not in said:
+                said.add(line)
                 yield number, line.rstrip("\n")
             number += line.endswith("\n")
 
@@ -104,9 +105,6 @@ def _of_checkpoint(text: str, function: str) -> Iterator[dict[str, Any]]:
     if str(fields.get("global_rank", "0")) != "0" or name is None:
         return
     step = CHECKPOINT_STEP.search(str(fields.get("checkpoint_id") or ""))
-    yield {
-        "time_unix_nano": int(fields["time"]),
-        "event": name,
-        "step": int(step[1]) if step else None,
-        "save_id": None if function == "load" else str(fields.get("uuid")),
-    }
+    about = {"step": int(step[1]) if step else None, "event": name}
+    about |= {} if function == "load" else {"save_id": str(fields.get("uuid"))}
+    yield {"time_unix_nano": int(fields["time"]), **about}

@@ -92,17 +92,16 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
     """
     at_s, step, stalled, open_ = zip(NOWHERE, *(run.points for run in course.runs), strict=True)
     took_s, steps = (np.concatenate([np.diff(one) for one in of]) for of in (at_s, step))
+    is_first = [np.arange(len(run.points.stalled)) == 0 for run in course.runs]
     is_unsure = [
-        (np.arange(len(run.points.stalled)) == 0)
-        & (run.infers_begin or not (after_starts or isnan(run.begin_s)))
-        for run in course.runs
+        first & (run.infers_begin or not (after_starts or isnan(run.begin_s)))
+        for first, run in zip(is_first, course.runs, strict=True)
     ]
     idle = ~np.concatenate(stalled) & ~np.concatenate([NOWHERE.stalled, *is_unsure])
     plain = idle & ~np.concatenate(open_) & (steps > 0)
     if not plain.any():  # half-told saves between all points
         plain = idle & (steps > 0)
     every_nth = max(1, len(took_s) // MOST_PACES)
-    is_first = [np.arange(len(run.points.stalled)) == 0 for run in course.runs]
     later = ~np.concatenate([NOWHERE.stalled, *is_first])[plain][::every_nth]
     idle_s, idle_steps = took_s[idle][::every_nth], steps[idle][::every_nth]
     took_s, steps = took_s[plain][::every_nth], steps[plain][::every_nth]
