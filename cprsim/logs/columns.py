@@ -13,19 +13,17 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError, TraceError, one_line
+from cprsim.failures.outages import PLANNED as PLANNED_WORK
 from cprsim.job.records import Ints
 from cprsim.logs.files import trace_error
 from cprsim.logs.reading import header_line, named_columns
-from cprsim.logs.spec import LOG_COLUMNS, NODE_COLUMNS, LogSpec
+from cprsim.logs.spec import LOG_COLUMNS, NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
 from cprsim.logs.states import BEGIN, END, NEITHER
 from cprsim.logs.times import read_lengths, read_times
 
 UNKNOWN_STATE = -2  # a word of which is not known what it says
 
-UNIT = re.compile(
-    r"(?:^|[ _(\[])(ns|us|ms|s|sec|seconds|min|minutes|h|hours|d|days)[)\]]?$", re.IGNORECASE
-)
-UNIT_OF = {"sec": "s", "seconds": "s", "minutes": "min", "hours": "h", "days": "d"}
+UNIT = re.compile(r"(?:^|[ _(\[])(ns|us|ms|s|min|h|d)(?:ec|econd|ute|r|our|ay)?s?[)\]]?$", re.I)
 LENGTH_COLUMN = re.compile(
     r"(?:.*\.|outage[ _])?(?:duration|down[ _]?time|repair[ _]?time|elapsed)(?:[ _(\[].*)?"
 )
@@ -47,21 +45,22 @@ TIME_OF_DAY = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?"
 OF_SLURM = {"idle", "alloc", "allocated", "mix", "mixed"}
 OVER = {"resolved", "repaired", "recovered", "cleared"}  # of a node, or an outage
 OF_JOBS = {"completed", "failed", "cancelled", "timeout", "outofmemory", "preempted"}
-JOB_COLUMN = re.compile(r"(?:(?:job|task|run|submission)[ _]?(?:id|name)?|pod)(?:[ _]name)?", re.I)
+JOB_COLUMN = re.compile(r"(?:job|task|run|trial|worker|submission|pod)[ _]?(?:id|name)?", re.I)
 FLAGS = {
     "1": True, "true": True, "yes": True, "y": True, "t": True, "on": True, "x": True,
     "0": False, "false": False, "no": False, "n": False, "f": False, "off": False, "": False,
 }  # fmt: skip
 OF_SACCT = "`sacct -a -X --duplicates -S 2024-01-01 -P -o JobID,State,Start,End,NodeList`"
 MOST_STATES = 30
-NEARLY_ALL, FEW = 0.9, 3
+NEARLY_ALL, FEW, SURELY = 0.9, 3, 7
+WITH_DIGITS = r"\S*\d\S*"
 MOST_LISTED = 6
 
 
 def unit_of(name: str) -> str | None:
     """The unit that a column's name ends with: downtime_s, Duration (h)."""
     match = UNIT.search(name)
-    return UNIT_OF.get(match[1].lower(), match[1].lower()) if match else None
+    return match[1].lower() if match else None
 
 
 # ------------------------------------------------------------------------------------------- words
@@ -89,10 +88,10 @@ def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> in
 
     The column's name decides on 0 and 1, no and yes. If `down` is given, all other words are up.
     """
-    word = plain(cell)
-    if down and word:
-        is_down = not down.isdisjoint(forms_of(cell))
-        return BEGIN if is_down else NEITHER if word in PLANNED else END
+    word, text = plain(cell), str(cell).strip()
+    if down and text:
+        is_none = word in PLANNED if word else text in UNKNOWN_WORDS  # not a sign, such as +
+        return BEGIN if not down.isdisjoint(forms_of(cell)) else NEITHER if is_none else END
     name = re.sub(r"^(?:is|node|host|server|instance)", "", plain(column)) or plain(column)
     if word and word in FLAGS and name in DOWN | UP:
         return BEGIN if FLAGS[word] == (name in DOWN) else END
@@ -139,7 +138,8 @@ def states(column: pd.Series[str], says: Mapping[str, int], path: PathLike[str])
 
 def columns_of(table: pd.DataFrame, spec: LogSpec, path: PathLike[str]) -> dict[str, str]:
     """The columns of a table by our names: those declared, those of our names, or recognised."""
-    declared = {ours: of for ours, of in spec.names.items() if ours not in NODE_COLUMNS}
+    out = {*NODE_COLUMNS, *(ours for ours, of in spec.names.items() if of in spec.ignored)}
+    declared = {ours: of for ours, of in spec.names.items() if ours not in out}
     state = declared.pop("state", None)  # which may be the column of causes too
     if spec.nodes_file and declared.get("node") not in table and "node" in table:
         declared.pop("node", None)  # of the table of nodes
@@ -177,9 +177,9 @@ def _is_state(column: pd.Series[str], spec: LogSpec, but: set[str]) -> bool:
     return {BEGIN, END} <= known and UNKNOWN_STATE not in known
 
 
-def require_no_jobs(table: pd.DataFrame, path: PathLike[str]) -> None:
+def require_no_jobs(table: pd.DataFrame, path: PathLike[str], spec: LogSpec) -> None:
     """Raise TraceError for a table of jobs: how long they ran is no length of an outage."""
-    for name in table:
+    for name in (name for name in table if name != spec.names.get("node")):
         words = {plain(word) for word in table[name].unique()[:MOST_STATES]}
         is_id = JOB_COLUMN.fullmatch(str(name)) and len(table) > FEW and table[name].is_unique
         if is_id or "nodefail" in words or len(words & OF_JOBS) > 1:
@@ -232,19 +232,24 @@ def _turns(table: pd.DataFrame, rows: pd.DataFrame, spec: LogSpec) -> list[str]:
 
 
 def _take_turns(column: pd.Series[str], rows: pd.DataFrame) -> bool:
-    """Whether two texts, but for numbers and names, take turns in the rows of nearly each node."""
+    """Whether two texts, but for numbers and names, take turns in the rows of nearly each node.
+
+    Or whether one hardly ever follows itself, though by chance it would.
+    """
     words = column.fillna("").astype(str)
     if words.nunique() > 2 or words.str.contains(":").any():  # else they may be 0 and 1
-        words = words.str.replace(r"\S*\d\S*", "", regex=True)
-    of = (
-        rows[["node", "start"]]
-        .assign(words=words.to_numpy())
-        .sort_values(["node", "start"], kind="stable")
-    )
+        words = words.str.replace(WITH_DIGITS, "", regex=True)
+    of = rows[["node", "start"]].assign(words=words.to_numpy())
+    of = of.sort_values(["node", "start"], kind="stable")
     one, two = (of[["node", "words"]].shift(n) for n in (1, 2))
-    changes = (of["words"] != one["words"])[of["node"] == one["node"]]
+    pairs = of.assign(before=one["words"])[of["node"] == one["node"]]
+    itself = (pairs["words"] == pairs["before"]).groupby(pairs["words"].to_numpy())
     returns = (of["words"] == two["words"])[of["node"] == two["node"]]
-    return len(returns) > FEW and min(changes.mean(), returns.mean()) > NEARLY_ALL
+    n, n_itself = itself.size(), itself.sum()
+    by_chance = n**2 / n.sum()
+    is_rare = (by_chance > SURELY) & (n_itself <= (1 - NEARLY_ALL) * by_chance)
+    changes = 1 - n_itself.sum() / max(n.sum(), 1)
+    return bool(is_rare.any() or (len(returns) > FEW and min(changes, returns.mean()) > NEARLY_ALL))
 
 
 def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> str:
@@ -256,6 +261,8 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     name, text = quote(str(column.name)), column.fillna("").astype(str).str.strip()
     if text.nunique() == 1:
         says = NEITHER if plain(text.iloc[0]) in OVER else meaning(text.iloc[0], name)
+        if re.search(PLANNED_WORK, f"{name} " * FLAGS.get(plain(text.iloc[0]), 0) + text.iloc[0]):
+            return f"{words_in(column)}: planned work is no failure"
         if says == BEGIN and rows["end"].isna().all():
             return f"{words_in(column)}, which nothing ends; see --coalesce, if rows repeat it"
         return f"{words_in(column)}: --column state={name}" if says == END else ""
@@ -274,8 +281,12 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
         return ""
     is_number = _is_read(read_lengths, filled, "h", Path())  # or a length of time
     counts_rows = text.str.isdigit().all() and text.astype(float).diff().iloc[1:].gt(0).all()
+    if filled.str.contains("Xid (", regex=False).any():
+        return "Xids, of which most lose no node: write the lines of the kernel's log instead"
     if counts_rows if is_number else filled.nunique() >= NEARLY_ALL * len(filled):
-        return ""
+        kinds = filled.str.replace(WITH_DIGITS, "", regex=True).str.strip()
+        has_kinds = 1 < kinds.nunique() <= MOST_LISTED and kinds.value_counts().min() > FEW
+        return f"{words_in(kinds)}, but for numbers" if has_kinds else ""
     node = quote(f"node={column.name}+{spec.names.get('node', 'node')}")
     ours = f"state={name}, cause={name}, {f'duration={name}, ' if is_number else ''}{node}"
     return f"{words_in(column)}: --column {ours}"

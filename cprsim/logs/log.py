@@ -290,11 +290,14 @@ def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
 def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float, log: Log) -> None:
     """Raise TraceError where the rows of nodes fill most of their time: these are no outages."""
     rows = rows.assign(end=rows["end"].fillna(log.watched[1]) if log.step_h else rows["end"])
-    n_several = int((rows["node"].value_counts() > 1).sum())
-    if (rows["end"] - rows["start"]).sum() <= MOSTLY * window_h * n_several:
+    n_of_each = rows["node"].value_counts()
+    n_several = int((n_of_each > 1).sum())  # nodes that failed once may be gone
+    if len(rows) <= FEW_FAILURES and (log.nodes or not n_several):
+        return
+    if (rows["end"] - rows["start"]).sum() <= MOSTLY * window_h * (n_several or len(n_of_each)):
         return
     rows = rows[["node", "start", "end"]].dropna().sort_values(["node", "start", "end"])
-    rows = rows[rows["node"].duplicated(keep=False)]  # of nodes with several
+    rows = rows[rows["node"].duplicated(keep=False) | (n_several == 0)]
     up_to_h = rows["end"].groupby(rows["node"], observed=True).cummax()
     before_h = up_to_h.groupby(rows["node"], observed=True).shift()
     new_h = rows["end"] - np.fmax(rows["start"], before_h)  # overlaps count once
@@ -306,9 +309,10 @@ def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float, l
             "reads it; else keep the rows of outages. If all are outages, --period says how long "
             "nodes were watched"
         )
-        if log.step_h:
+        if log.step_h or log.nodes:
             message = f"nodes are down for {filled_h:,.4g} h each, most of the time: --down WORDS "
-            message += "names the words or values that say so, if the others say it"
+            message += "names the words or values that say so, if the others say it, or if none "
+            message += "that say that a node is up again are missing"
         raise trace_error(path, None, message, "end")
 
 

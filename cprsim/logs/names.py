@@ -5,22 +5,25 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
+from shlex import quote
 
 import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Counted
+from cprsim.logs.files import trace_error
 from cprsim.logs.slurm import MOST_NODES_OF_LIST, expanded, node_lists
 from cprsim.logs.spec import UNKNOWN_WORDS
 
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, -, localhost or the like"
-SEVERAL = r"[\[\]{}(),;|&+/:~…=\s]|\.\.|\d[-–]"  # what a list of nodes has
-UNUSUAL = r"[\s=]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…]|\.\.)\d+$"  # in a name
+SEVERAL = r"[\[\]{}(),;|&+/:~…=*?<>\\\s]|\.\.|\d[-–]"  # what a list of nodes has
+UNUSUAL = r"[\s=<>\\]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…]|\.\.)\d+$"  # in a name
 NOT_KNOWN = r"(?:unknown|unassigned|not? (?:known|assigned))\b.*|all|total|cluster"
 NOT_SAID = {"localhost", "localhost.localdomain", "127.0.0.1", "::1", "0"}  # beside others' names
+FEW, MUCH = 0.2, 0.1  # shares of names without a number, of their rows
 PORT = r"(?<!127\.0\.0\.1)(?<!localhost):\d{4,5}$"
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
 SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|~|…|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
@@ -40,12 +43,22 @@ def one_node_each(
     plain = names.str.strip()
     words = plain.str.lower().str.strip(" ()<>[]{}*?!.-–—")
     is_none = (words.isin(UNKNOWN_WORDS) | words.str.fullmatch(NOT_KNOWN)) & (plain != "")
-    others = plain[~words.isin(NOT_SAID) & ~is_none]
+    not_said = words.isin(NOT_SAID) | plain.str.match(r"#|-\d+$")  # a row that is a comment; -1
+    others = plain[~not_said & ~is_none]
     if len(others) and others.str.contains(r"[^\W\d_]").all():  # no number is a name
-        is_none |= words.isin(NOT_SAID)
+        is_none |= not_said
+    bare = others[~others.str.contains(r"\d")]
+    is_odd = 0 < len(bare) <= FEW * len(others)
+    n = int(table[column].isin(names[bare.index]).sum()) if is_odd else 0
+    shown = ", ".join(map(one_line, bare.iloc[:MOST_NAMES_SHOWN]))
+    if n > MUCH * len(table):
+        option = quote(f"{column}={','.join(bare)}")
+        message = f"{n} rows name no node by a number, as others do: {shown}. --ignore {option}"
+        raise trace_error(path, None, f"{message} leaves them out", column)
+    counted["assumed", f"row(s) of nodes without a number, where others have one: {shown}"] += n
     none = table[column].isin(names[is_none])
     counted["dropped", LEFT_OUT] += int(none.sum())
-    known = set(plain[~plain.str.contains(SEVERAL)].map(_bare))
+    known = frozenset[str]().union(*map(_forms, plain[~plain.str.contains(SEVERAL)]))
     has_sign = plain.str.contains(SEVERAL) | plain.map(
         lambda name: _has_several(name, known)
     ).astype(bool)
@@ -60,25 +73,28 @@ def one_node_each(
     return table.assign(**{column: cells.where(~several, cells.map(lists))}).explode(column)
 
 
-def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
+def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
     """The nodes that a cell names: ``n[1-3,7]``, ``a;b``, ``n1 n2``, ``['a', 'b']``, ``n{1..3}``.
 
     Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2. Raises
     ParameterError for bare numbers (4+3, n1,2), labels (a=b), and others with blanks, or a number
     after a sign (n1-3), that hold a `known` node, or several of them (n1#n2).
     """
-    if not text.replace("\n", ",").isprintable():  # a name, whatever it is; no list
+    if not re.sub(r"[\n\t]", ",", text).isprintable():  # a name, whatever it is; no list
         return [text]
     plain = text.strip().rstrip(",;").strip()
     is_list = re.fullmatch(r"\[[^\[\]]*\]|\{[^{}]*\}|\([^()]*\)", plain)
     if is_list:  # of Python, JSON, PostgreSQL
         plain = re.sub(r"['\"]", "", plain[1:-1]).strip().rstrip(",")
     plain = plain.replace("{", "[").replace("}", "]")
+    plain = re.sub(r"(?<=[^\W\d])\((\d+[-–,.:][^()]*)\)", r"[\1]", plain)  # gpu(1-3)
     plain = BRACKETS.sub(lambda found: re.sub(r"\.\.|:", "-", found[0].replace(" ", "")), plain)
     names, no_list = list[str](), f"'{one_line(text)}' is no node, nor a list such as n1,n2"
-    for part in re.split(r"\s*(?:[,;|&\n]|\s(?:and|und)\s)\s*(?![^\[\]]*\])", plain):
+    for part in re.split(r"\s*(?:[,;|&\n\t]|\s(?:and|und)\s)\s*(?![^\[\]]*\])", plain):
         pieces = re.split(r"\s*[\s+/:]\s*", part)
         alike = {re.sub(r"\d+", "#", piece) for piece in pieces}
+        if re.search(r"[*?]|\[\d\d+\]", part):  # a pattern of a shell
+            raise ParameterError(no_list)
         if "[" in part or "]" in part:
             names += [name for piece in re.split(r"[\s+]+", part) for name in expanded(piece)]
         elif span := SPAN.fullmatch(part):
@@ -88,8 +104,8 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
         elif _has_several(part, known):
             raise ParameterError(no_list)
         elif re.search(UNUSUAL, re.sub(PORT, "", part)):
-            is_sum = re.fullmatch(r"\d+(?:[\s+]+\d+)+|.*=.*", part)  # 4+3, label=value
-            if is_sum or any(_bare(piece) in known for piece in re.split(r"[\s+/:.–~…-]+", part)):
+            is_sum = re.fullmatch(r"\d+(?:[\s+]+\d+)+|.*=.*|\d+ \D+", part)  # 4+3, a=b, 3 nodes
+            if is_sum or any(_forms(piece) & known for piece in re.split(r"\W+", plain)):
                 raise ParameterError(no_list)
             return [text.strip()]  # "Rack 5, left"
         else:
@@ -101,11 +117,13 @@ def nodes_in(text: str, known: Collection[str] = ()) -> list[str]:
     return names if len(names) > 1 or is_list or "[" in text else [text.strip()]
 
 
-def _has_several(name: str, known: Collection[str]) -> bool:
-    """Whether a name holds several known ones, whatever sign is between them."""
+def _has_several(name: str, known: frozenset[str]) -> bool:
+    """Whether a name holds several known ones, or alike ones, whatever sign is between them."""
     levels = re.split(r"[^\w.-]+", name), re.findall(r"[^\W\d_]+\d+", name)  # not login-gpu1
-    bare = [{_bare(part.strip("-.")) for part in parts} for parts in levels]
-    return any(len(parts.intersection(known)) > 1 for parts in bare)
+    forms = [[_forms(part.strip("-.")) for part in {*parts}] for parts in levels]
+    alike = Counter(form for of in forms[0] for form in of if re.search(r"[^\W\d_].*#", form))
+    is_known = (sum(not known.isdisjoint(of) for of in parts) > 1 for parts in forms)
+    return max(alike.values(), default=0) > 1 or any(is_known)
 
 
 # ------------------------------------------------------------------------------- several spellings
@@ -145,11 +163,17 @@ def spellings(rows: pd.DataFrame, more: Iterable[str], counted: Counted) -> dict
     return {form: name for form, name in first.items() if form != name and name not in apart}
 
 
+def _forms(name: str) -> set[str]:
+    """A bare name, and how names like it are built: gpu7, gpu#."""
+    bare = _bare(name)
+    return {bare, re.sub(r"\d+", "#", bare)} - {"#"}
+
+
 def _bare(name: str) -> str:
     """A name without what its spellings differ by: capitals, scheme, port, hyphens, zeros."""
     low = unicodedata.normalize("NFKC", name).strip().strip("'\"").casefold()
-    low = re.sub(r"^(?:[a-z]+://([^/]*).*|\w+@(.*))", r"\1\2", low).rstrip(".")
-    low = re.sub(r"(?<=[a-z])[-_](?=\d)", "", re.sub(PORT, "", low))
+    low = re.sub(r"^(?:[a-z]+://([^/]*).*|\w+@(.*\d.*))", r"\1\2", low).rstrip(".")
+    low = re.sub(r"(?<=[a-z])[-_ ](?=\d)", "", re.sub(PORT, "", low))
     low = low.removesuffix(".0") if re.fullmatch(r"\d+\.0", low) else low
     return re.sub(r"(?<![\d.:])0+(?=\d)", "", low)
 

@@ -87,7 +87,7 @@ def require_no_print(path: PathLike[str]) -> None:
 
 
 def _header(path: PathLike[str]) -> tuple[int, str]:
-    """How many lines stand above the header, and the header: the first line of several cells.
+    """How many lines stand above the header, and the header: the first of as many cells as most.
 
     Above it are comments and titles; a comment is the header if a row follows it.
     """
@@ -96,11 +96,14 @@ def _header(path: PathLike[str]) -> tuple[int, str]:
     cells = [
         _cells(line, separator_of(line), path, 1 + k) for k, line in enumerate(lines[:MOST_ABOVE])
     ]
-    filled = [[cell for cell in row if cell.strip(" #")] for row in cells]
+    filled = [[cell.strip() for cell in row if cell.strip(" #")] for row in cells]
     places = [k for k, row in enumerate(filled) if row and not lines[k].startswith("#")]
-    first = next((k for k in places if len(filled[k]) > 1), places[0] if places else 0)
-    names = filled[first - 1] if first else []
-    if names and len(names) == len(filled[first]) and any(map(LIKE_A_TIME.match, filled[first])):
+    several, n = [k for k in places if len(filled[k]) > 1], [len(cells[k]) for k in places]
+    usual = [k for k in several if len(cells[k]) == max(n, key=n.count)]
+    usual = [k for k in usual if not any(map(LIKE_A_TIME.match, filled[k]))]
+    first = (usual or several or places or [0])[0]
+    above = filled[first - 1] if first else []
+    if above and len(above) == len(filled[first]) and any(map(LIKE_A_TIME.match, filled[first])):
         first -= 1
     return first, lines[first] if lines else ""
 
@@ -145,8 +148,7 @@ def _parsed(file: IO[bytes], path: PathLike[str], separator: str) -> Iterator[pd
                 chunksize=ROWS_AT_ONCE,
             )  # fmt: skip
     except pd.errors.ParserWarning:
-        message = "rows have more cells than this header: is it a title? Leave out lines above"
-        raise trace_error(path, 1, f"{message} the header") from None
+        raise trace_error(path, 1, "rows have more cells than this header") from None
     except pd.errors.EmptyDataError:
         raise trace_error(path, None, "is empty") from None
     except pd.errors.ParserError as error:
@@ -162,8 +164,7 @@ def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
     row = re.search(r"at row (\d+)", str(error))  # from 0, the header included
     number = int(line[1]) if line else int(row[1]) + 1 if row else None
     reason = str(error).strip().splitlines()[-1].removeprefix("Error tokenizing data. C error: ")
-    hint = "; is a line above the header a title? Leave it out" if "Expected 1 f" in reason else ""
-    return trace_error(path, number, f"can't be read as a CSV: {reason}{hint}")
+    return trace_error(path, number, f"can't be read as a CSV: {reason}")
 
 
 # ----------------------------------------------------------------------------------------- columns

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cprsim.failures.outages import ROUNDING_H, Counted
+from cprsim.failures.outages import ROUNDING_H, Counted, Kind
 
 BEGIN, END, NEITHER = 1, 0, -1  # what a row says of an outage of its node
 BETWEEN_LOOKS = 1.5  # steps, at most: a longer time is one in which nobody looked
@@ -74,16 +74,32 @@ def outages_of_states(
     seen = is_first & (at_begin & (is_first & at_begin & is_up).any() | are_looks)
     counted["assumed", UNDER_WAY] += int((seen & ~is_up).sum())
     down = rows.assign(end=rows["end"].fillna(next_h), open=True, planned=seen)[~is_up]
-    down = joined(down, within_h, "row(s) say that a node is down that was down already", counted)
+    kind: Kind = "merged" if has_end or are_looks else "dropped"  # its end before may be missing
+    words = "row(s) say that a node is down that was down already"
+    down = joined(down, within_h, words, counted, kind)
     return down.assign(end=down["end"].replace(np.inf, np.nan))
 
 
 def in_order(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows that say that a node is down, or up, by node and instant; at one an end comes first."""
-    return rows[rows["state"] != NEITHER].sort_values(["node", "start", "state"], kind="stable")
+    """Rows that say that a node is down, or up, by node and instant; at one they take turns.
+
+    The end of an outage comes first if the node is down before, or up afterwards, else the begin.
+    """
+    rows = rows[rows["state"] != NEITHER].sort_values(["node", "start", "state"], kind="stable")
+    if not rows.duplicated(["node", "start"]).any():
+        return rows
+    more_down = rows.groupby(["node", "start"], observed=True)["state"].transform("mean") - 0.5
+    others = more_down.where(more_down != 0).groupby(rows["node"], observed=True)
+    keeps = (more_down != 0) | (others.ffill() > 0) | (others.bfill() < 0)
+    turned = rows["state"].where(keeps, 1 - rows["state"])
+    number = rows.groupby(["node", "start", "state"], observed=True).cumcount()
+    by = ["node", "start", "number", "turned"]
+    return rows.assign(number=number, turned=turned).sort_values(by, kind="stable")[list(rows)]
 
 
-def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counted) -> pd.DataFrame:
+def joined(
+    rows: pd.DataFrame, within_h: float, note: str, counted: Counted, kind: Kind = "merged"
+) -> pd.DataFrame:
     """Merge outages of a node that begin within a time of the end of the one before.
 
     The first one's cause holds for all; the number that joined another is counted under `note`.
@@ -91,6 +107,6 @@ def joined(rows: pd.DataFrame, within_h: float, note: str, counted: Counted) -> 
     rows = rows.sort_values(["node", "start"], kind="stable")
     again = rows["node"] == rows["node"].shift()
     again &= rows["start"] - rows["end"].shift() <= within_h
-    counted["merged", f"of {len(rows)} {note}"] += int(again.sum())
+    counted[kind, f"of {len(rows)} {note}"] += int(again.sum())
     ends = np.maximum.reduceat(rows["end"].to_numpy(), np.flatnonzero(~again))  # NaN: not yet
     return rows[~again].assign(end=ends)

@@ -15,6 +15,7 @@ from cprsim.errors import one_line
 from cprsim.failures.outages import Counted, Note, n_rows, notes_of
 from cprsim.job.records import Floats
 from cprsim.logs.columns import (
+    FEW,
     MOST_LISTED,
     columns_of,
     forms_of,
@@ -33,15 +34,8 @@ from cprsim.logs.names import one_node_each, spellings
 from cprsim.logs.node_file import dates_of, node_columns
 from cprsim.logs.reading import no_row_where
 from cprsim.logs.spec import NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
-from cprsim.logs.states import (
-    BEGIN,
-    END,
-    NEITHER,
-    NO_STATE,
-    outages_of_states,
-    watch,
-)
-from cprsim.logs.times import Times, read_lengths, read_times, resolution_h
+from cprsim.logs.states import BEGIN, END, NEITHER, NO_STATE, outages_of_states, watch
+from cprsim.logs.times import DAY, DAY_H, MANY, Times, read_lengths, read_times, resolution_h
 
 NO_END = UNKNOWN_WORDS - {""} | {
     "ongoing", "open", "still down", "not yet", "present", "active", "pending", "offen",
@@ -50,6 +44,7 @@ NO_TIME = r"\D+|0000-00-00.*"  # words, or the zero of MySQL
 ZERO_H = 24.0  # since 1970: what programs write that have no end
 SAME_H = 1 / 60
 NEVER_H = 70_380_768.0  # the year 9999: the same
+AT_LAST = "outage(s) of several days that end at the last instant of the log: under way still"
 MOVED = "local time(s) that summer time skips or repeats, taken as the earliest they can be"
 
 
@@ -102,7 +97,7 @@ class _Table:
         spec, path = self.spec, self.path
         table = self._with_joined(without_ignored(table, spec.ignored, path, self.counted))
         if not self.columns:
-            require_no_jobs(table, path)
+            require_no_jobs(table, path, spec)
             self.columns = columns_of(table, spec, path)
         if spec.has_dates:
             self.dates.append(node_columns(table, spec, path))
@@ -145,8 +140,14 @@ class _Table:
             message = f"no row has {', '.join(sorted(wrong))!r}; there are: {', '.join(self.said)}"
             raise trace_error(path, None, message, "down")
         rows, known_to_h = _joined(pieces), self.known_to_h if times.dated else 0.0
+        at_last = rows["end"] == rows["end"].max()
+        n_days = rows["start"][at_last].floordiv(DAY_H).nunique()
+        is_last = rows["end"].max() > rows["start"].max() and "state" not in rows
+        if is_last and n_days > FEW and not known_to_h:  # the instant of the export is no end
+            self.counted["assumed", AT_LAST] += int(at_last.sum())
+            rows = rows.assign(end=rows["end"].mask(at_last), open=at_last)
         n_read = len(rows) + n_rows(notes_of(self.counted)) - self.counted["dropped", NO_STATE]
-        looks, notes = dict[str, Any](), self._notes(times)
+        looks = dict[str, Any]()
         if "state" in rows:
             self._require_changes(rows)
             if same := spellings(rows[rows["state"] != NEITHER], (), self.counted):
@@ -159,8 +160,8 @@ class _Table:
             looks["dates"] = dates_of(dates, path, times, spec, twice)
         return Log(
             rows, self.counted, points=not self.columns.keys() & {"end", "duration", "state"},
-            states_unsaid="state" not in self.columns, times=times,
-            notes=notes, n_read=n_read, resolution_h=known_to_h, **looks,
+            states_unsaid="state" not in self.columns or not spec.down, times=times,
+            notes=self._notes(times), n_read=n_read, resolution_h=known_to_h, **looks,
         )  # fmt: skip
 
     def _notes(self, times: Times) -> tuple[Note, ...]:
@@ -218,6 +219,13 @@ class _Table:
             note = "end(s) such as NULL, -, 0 or the year 9999 taken for none"
             self.counted["assumed", note] += int(none.sum())
             end_h = np.where(none, np.nan, end_h)
+            known, sides = ~np.isnan(end_h) & like.dated, (self._cells(table, "start"), cells)
+            days = sorted(of[known].str.strip().str.fullmatch(DAY).mean() for of in sides)
+            is_short = known.sum() > FEW and (end_h - start_h)[known].mean() < 10 * DAY_H
+            if self.spec.date_format is None and is_short and days[0] < MANY and days[1] == 1:
+                message = "one side alone has times of day, so that lengths are wrong: --ignore "
+                name = quote(self.columns["end"])
+                raise trace_error(self.path, None, f"{message}{name} reads the starts", "end")
         if "duration" not in self.columns:
             return end_h
         name = self.columns["duration"]

@@ -75,6 +75,9 @@ def read_times(
         return _stamps(text, empty, path, None, form, tz)
     no_row_where(~numeric & ~empty, text, path, str(column.name), "{value} is no finite number")
     no_row_where(_rounded(text), text, path, str(column.name), ROUNDED)
+    if like is None and numeric.any() and text[numeric].str.fullmatch(COMPACT).all():
+        message = f"{text[numeric].iloc[0]!r} is a date: say --date-format %Y%m%d, "
+        raise trace_error(path, FIRST_ROW, f"{message}%Y%m%d%H%M or %Y%m%d%H%M%S", "date_format")
     if like is None or (np.diff(numbers[numeric]) < 0).any():
         require_decimals(text, path)
     looks_like = epoch_unit(numbers[numeric & (numbers > 0)])
@@ -115,6 +118,7 @@ def _numbers(text: pd.Series[str]) -> Floats:
 
 ROUNDED = "{value} is rounded, as spreadsheets write long numbers: write all its digits"
 GROUPED = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"  # 1.050
+COMPACT = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[0-5]\d){0,3}"
 PLAIN = r"[+-]?\d{1,3}"
 WITH_COMMAS = r"[+-]?(?:\d+,\d+|\d{1,3}(?:[.,'’\s]\d{3})+[.,]\d+|\d{1,3}(?:[,'’\s]\d{3})+)"
 MANY = 0.2  # share of dates: of whole hours a 24th is at midnight

@@ -389,6 +389,20 @@ CASES: list[Case] = [
       for odd in ("3600", "4102444800") for unit in ("", " --time-unit s")),
     of("up that is called down", changes("was", "ALARM", "OK"), f"{OF_3} --down OK",
        values={"values.n_failures": 12}, says=("nodes are down for 87% of the time (is it up",)),
+    of("causes that sound planned", spans("node,start,end,cause", "Planned disk gpu"),
+       says=("4 outages have a cause that sounds planned, such as 'Planned' (--not-cause",)),
+    refused("a table of planned work", spans("node,start,end,type", "scheduled"),
+            "'type' (scheduled 12: planned work is no failure)"),
+    of("a node of two names that are not alike", spans() + "\n".join(
+        f"10.0.0.{node[-1]},{at + timedelta(seconds=40)},{at + LASTS}" for at, node in OUTAGES
+    ).replace(" ", "T"), f"fit log.csv --nodes 6 {APRIL}", values={"values.n_failures": 24},
+       says=("12 of 24 failures begin up to 5 min after one of another node (is it one",)),
+    of("outages of which not all end", "\n".join(
+        line for k, line in enumerate(changes("state", "DOWN", "UP").splitlines()) if k % 8 != 2
+    ), values={"values.n_failures": 9}, says=("Of 21 rows read 3 are left out: 3 of 12 row(s)",)),
+    refused("states before changes", changes("was", "UP", "DOWN"), "are down for", "--down WORDS"),
+    of("an ignored column of ends", spans("node,start,finish"),
+       f"{OF_3} --column end=finish --ignore finish"),
     of("outages that come back", table("node,start,end", [
         (node, at.isoformat(), (at + timedelta(hours=1)).isoformat())
         for one, node in OUTAGES for at in (one, one + timedelta(minutes=70))

@@ -75,6 +75,7 @@ LANL_ROWS = (
     "3,9,0,6/22/2005 10:54,60,,,,,,\n"
 )
 SACCT = "JobID|State|End|NodeList|FailedNode\n1|NODE_FAIL|2024-05-01T00:00:00|gpu[1-9]|%s\n"
+MONTH = {"period": ("2024-01-01", "2024-02-01")}
 LIVES = (
     "node,start,end,installed,entry,exit\n"
     "a,2024-01-10,2024-01-11,2023-12-22,2024-01-01,\n"
@@ -82,7 +83,7 @@ LIVES = (
     "b,2024-01-15,2024-01-16,,2024-01-13,2024-01-18\n"
     "c,2024-01-28,2024-01-30,2023-12-22,2024-01-01,\n"
 )
-JANUARY = {"nodes": "dates", "period": ("2024-01-01", "2024-02-01")}
+JANUARY = {"nodes": "dates", **MONTH}
 DATES = ("2024-01-01", "2024-01-02", "2024-01-10", "2024-01-12")
 MERGED = "outage(s) of nodes that were down already, merged into the outage under way"
 NO_END = "outage(s) without an end,"
@@ -192,6 +193,31 @@ GOOD = {
         "2024-01-01 01:00,a,down\n2024-01-01 03:00,a,up\n", {},
         {"start_h": [0, 1], "end_h": [1, 3], "ended": [True, True]},
     ),
+    "down and up again at one instant, and all of one date": Small(
+        "start,node,state\n2024-01-02,b,up\n2024-01-02,b,down\n2024-01-05,b,up\n2024-01-05,b,down\n"
+        "2024-01-09,a,down\n2024-01-09,a,up\n2024-01-30,a,down\n2024-01-31,a,up\n", MONTH,
+        {"node": [1, 1, 0, 0], "ended": [True, True, True, True], "down_h": [0, 0, 0, 24]},
+    ),
+    "words that are signs": Small(
+        "start,node,state\n2024-01-01,a,✗\n2024-01-03,a,✓\n2024-01-05,a,-\n", {"down": "✗"},
+        {"start_h": [0], "end_h": [48]}, ("1 row(s) of planned work",),
+    ),
+    "outages that are said again, whose ends may be missing": Small(
+        "start,node,state\n2024-01-01,a,down\n2024-01-03,a,down\n2024-01-04,a,up\n", MONTH,
+        {"end_h": [72], "balance": {"read": 3, "outages": 1, "merged": 0, "no_failures": 1,
+                                    "left_out": 1}},
+    ),
+    "outages that last to the instant of the export": Small(
+        f"{TIDY}n1,2024-01-01T03:00,2024-01-01T05:00\n" + "".join(
+            f"n{day % 5},2024-01-{day}T03:00,2024-02-20T08:30\n" for day in (17, 18, 19, 20, 22)
+        ), {"period": ("2024-01-01T03:00", "2024-03-01T03:00")},
+        {"ended": [True] + [False] * 5, "end_h": [2, 21 * 24, *[60 * 24] * 4]},
+        ("5 outage(s) of several days that end at the last instant of the log: under way still",),
+    ),
+    "a title with commas": Small(
+        f"Outages, of 2024\nby, us\n\n{TIDY}a,2024-01-01,2024-01-02\nb,2024-01-03,2024-01-04\n", {},
+        {"n_outages": 2},
+    ),
     "a span of a state whose end is missing": Small(
         f"{TIDY.strip()},state\na,1,,down\na,20,21,down\na,21,30,up\nb,2,,down\nb,40,41,down\n",
         OF_100_H, {"start_h": [1, 2, 20, 40], "end_h": [20, 40, 21, 41],
@@ -202,6 +228,18 @@ GOOD = {
         '"Rack 5, left",2024-01-05,2024-01-06\n', {},
         {"node_names": ["Rack 5, left", "g01", "g02", "g03", "g7", "x", "y"], "n_outages": 7},
         ("2 row(s) that name several nodes, an outage of each",),
+    ),
+    "nodes of other notations": Small(
+        f'{TIDY}g(01-02),2024-01-01,2024-01-02\n"g03\tg04",2024-01-03,2024-01-04\n'
+        "G 4,2024-01-05,2024-01-06\ng5@a;g6@a,2024-01-07,2024-01-08\n"
+        "-1,2024-01-09,2024-01-10\n#g7,2024-01-09,2024-01-10\n", {},
+        {"node_names": ["G 4", "g01", "g02", "g03", "g5@a", "g6@a"], "n_outages": 7},
+        ("2 row(s) left out whose node is unknown, NULL, -, localhost or the like",),
+    ),
+    "a node without a number": Small(
+        TIDY + "".join(f"n{day},2024-01-{day},2024-01-{day}\n" for day in range(10, 20))
+        + "login,2024-01-20,2024-01-21\n", {}, {"n_outages": 11},
+        ("1 row(s) of nodes without a number, where others have one: login",),
     ),
     "lists of nodes in JSON": Small(
         '{"node": ["a", "b"], "start": "2024-05-01", "gpus": [1, 2, 3]}\n'
@@ -325,6 +363,18 @@ FOREIGN: dict[str | bytes, str] = {  # what people take for a log of failures
     NAGIOS: "is an archive of Nagios: make a table of it by (echo",
     TORCHRUN.read_bytes(): "`cprsim ledger` reads it",
 }
+CAUSES = "node,start,cause\n" + "".join(
+    f"n{n},2024-01-{day:02}T0{hour}:00,{cause}\n"
+    for n in range(6)
+    for day in range(1, 9)
+    for hour, cause in ((1, "host gone"), (5, "host is back"))[: 1 + ((day + n) % 3 > 0)]
+)
+XID = "NVRM: Xid (PCI:0000:3b:00): %d pid=%d"
+TEXTS = ("link %d flaps", "node lost %d", "%d C")
+DAILY = "node,start,end%s\n" + "".join(
+    f"n{day % 3},2024-01-{day:02}T03:00,2024-01-{day:02}T0{4 + day % 5}:30%s\n"
+    for day in range(1, 25)
+)  # fmt: skip
 # text, options, the beginning of the complaint (its line, where it has one), and the rest
 BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     (f"{TIDY}a,1,2\n\na,3,x\n", HOURS, ":4: ", "end: 'x' is no time: leave such ends empty"),
@@ -354,7 +404,7 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
      "no outage begins within the period"),
     ("node,start\na,1700000000000\nb,1710000000000\n", HOURS, ":2: ",
      "look like ms since 1970 (2023-11-14 to"),
-    ("node,start\na,20240501\n", {}, ":2: ", "the times are numbers: say in which unit"),
+    ("node,start\na,20240501\n", {}, ":2: ", "'20240501' is a date: say --date-format %Y%m%d"),
     ("node,start\na,2024-05-01T00:00Z\na,2024-05-02T00:00\n", {}, ":3: ", "have a zone or none"),
     *(
         (f"node,start\na,2024-05-01\nb,{text}\nc,2024-05-02\n", {}, ":3: ", "no ISO 8601 time st")
@@ -379,6 +429,26 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
         (f"{TIDY}{nodes},2024-01-01,\n", {}, ":2: ", "is no range of numbers")
         for nodes in ("g[03-01]", "g[a-b]", "g[1-999999999]")
     ),
+    *(
+        (f"{TIDY}n7,2024-01-01,\n{nodes},2024-01-02,\n", {}, ":3: ", f"'{nodes}' is no node, nor")
+        for nodes in ("n1 bis n3", "n1、n2", "n1_n2", "n1-3", "n1..3", "n1/2/3", "n1 (+2)", "n[12]",
+                      "n?", "n1*", "n1 and 2 others", "3 nodes", "n1\\nn2", "all of n1 n2")
+    ),
+    (f"{TIDY}n1>n2,2024-01-01,\n", {}, ":2: ", "'n1>n2' is no node"),
+    (f"{TIDY}x,2024-01-01,\n" + "".join(f"n{n},2024-01-02,\n" for n in range(5)), {}, ": node: ",
+     "1 rows name no node by a number, as others do: x. --ignore node=x leaves them out"),
+    (CAUSES, {}, ":1: columns: ", "'cause' (words that take turns"),
+    (DAILY % (",text", *[f",{XID % (13, day)}" for day in range(24)]), {"format": "tidy"},
+     ":1: columns: ", "write the lines of the kernel's log"),
+    (DAILY % (",text", *[f",{TEXTS[day % 3] % day}" for day in range(24)]), {}, ":1: columns: ",
+     "'text' (link  flaps 8, node lost 8, C 8, but for numbers)"),
+    (DAILY % (",trial_id", *[f",{day}" for day in range(24)]), {}, ":1: trial_id: ", "is a job"),
+    (TIDY + 4 * "a,2024-01-01T03:00,2024-01-03\n", {}, ": end: ", "--ignore end reads the starts"),
+    (TIDY + 4 * "a,2024-01-01,2024-01-03T03:00\n", {}, ": end: ", "one side alone has times"),
+    ("start,node,old\n" + "".join(
+        f"2024-0{month}-{day},a,{word}\n"
+        for month in (1, 2, 3) for day, word in (("03", "up"), ("04", "down"))
+     ), {}, ": end: ", "nodes are down for 1,"),
     (LIVES.replace("2023-12-22,2024-01-01,\nb", "2023-12-23,2024-01-01,\nb"), JANUARY, ":3: ",
      "'a' has other dates in another row"),
     (f"{TIDY}a,2024-01-01,2024-01-02\n", JANUARY, "", "has no column installed, entry or exit"),

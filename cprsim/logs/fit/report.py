@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.outages import MUCH, Outages, n_repeats, n_rows
+from cprsim.failures.outages import MUCH, PLANNED, Outages, n_repeats, n_rows
 from cprsim.job.records import ROUNDED_Z_95, WEEK_H, Estimate, Ints
 from cprsim.logs.fit.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, FittedQuantity, Ranking, rank
@@ -32,7 +33,7 @@ from cprsim.logs.fit.trend import Trend, silences, trend
 MOST_REASONS = 4
 NOTE_KINDS = {"outages": "", "merged": "merged", "no failures": "no_failure", "left out": "dropped"}
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
-MOSTLY = 0.5
+MOSTLY, NEAR_H = 0.5, 5 / 60
 N_WORST = 3  # nodes that are named
 WORTH_AIC = 10.0  # by how much unequal nodes have to be better to be asked for
 FACTS = {
@@ -178,6 +179,11 @@ class Fitted:
         none_fit = [of.name for of in self.subjects if of.ranking and of.ranking.none_fits]
         groups, n_again = self.larger_groups, n_repeats(self.outages.where(self.outages.placed))
         known, window_h = self.outages.where(~self.outages.guessed), self.outages.window_h
+        apart_h, n = np.diff(self.outages.where(self.outages.placed).failed_at_h), self.n_failures
+        near = (apart_h > 0) & (apart_h <= NEAR_H) & (np.diff(self._node) != 0)
+        names = self.outages.cause_names
+        planned = [k for k, name in enumerate(names) if re.search(PLANNED, name)]
+        is_planned = np.isin(self.outages.cause_code, planned) & self.outages.chosen
         down_h = np.minimum(known.end_h, window_h) - np.maximum(known.start_h, 0.0)
         down = float(down_h.sum()) / max(self.outages.node_hours, 1.0)
         contradictions = {
@@ -185,6 +191,12 @@ class Fitted:
                 down > MOSTLY,
             f"{n_again} failures are within an hour of another of the same node (--coalesce '1 h' "
             "makes one of them)": n_again,
+            f"{is_planned.sum()} outages have a cause that sounds planned, such as "
+            f"{one_line(names[planned[0]] if planned else '', 40)!r} (--not-cause leaves them out)":
+                self.cause is None and is_planned.any(),
+            f"{near.sum()} of {n} failures begin up to 5 min after one of another node (is it one "
+            "of two names? --together '5 min' makes one event of them)":
+                near.sum() > max(MUCH * n, 3 * n * n * NEAR_H / self.outages.window_h),
             "the rate changes over the log": self.trend.differs,
             f"no family fits the {' and the '.join(none_fit)}": none_fit,
             f"nodes fail together ({len(groups)} times, up to {max(groups, default=0)} at once)":

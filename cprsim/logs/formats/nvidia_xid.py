@@ -28,8 +28,8 @@ LOSES_NODE = {  # it has to be reset, rebooted or serviced before a job goes on
 }  # fmt: skip
 LOSES_NONE = {8, 11, 13} | {31, 32, 38, 43, 45, 63, 68, 69, 92, 94, 121}  # published | recalled
 
-LOST, OFF_THE_BUS = "fallen off the bus", 79  # which some drivers say without an Xid
-MARKS = ("Xid (", LOST)
+LOST, OFF_THE_BUS = "fallen off the bus|GPU is lost", 79  # which some say without an Xid
+MARKS = ("Xid (", *LOST.split("|"))
 CODE = r"Xid \([^)]*\):\s*(?P<code>\d+)(?:[,.:;\s]|$)"
 SAYS_SO = (  # that the GPU is lost: Xids from 144 on, SXids of switches, the action that it needs
     r"Xid \([^)]*\):\s*(?:\d+, (?:\S+ )?Fatal\b|154,.*\b(?:Reset|Reboot)(?: Required)?\)?\s*$)"
