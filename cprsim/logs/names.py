@@ -120,6 +120,8 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
 def _has_several(name: str, known: frozenset[str]) -> bool:
     """Whether a name holds several known ones, or alike ones, whatever sign is between them."""
     levels = re.split(r"[^\w.-]+", name), re.findall(r"[^\W\d_]+\d+", name)  # not login-gpu1
+    if max(map(len, levels)) < 2:
+        return False
     forms = [[_forms(part.strip("-.")) for part in {*parts}] for parts in levels]
     alike = Counter(form for of in forms[0] for form in of if re.search(r"[^\W\d_].*#", form))
     is_known = (sum(not known.isdisjoint(of) for of in parts) > 1 for parts in forms)
