@@ -86,7 +86,7 @@ def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
             else f". By overhead it is {by_overhead}, which {costs} per {WORK}: "
             f"{part} alone costs {shown(by_part[part], least.currency)} more"
         )
-    elif others:
+    elif others := [n for n in others if bills[n].month.total_cents > least.total_cents]:
         sentence += f"; {others[0]} costs {_more(bills[others[0]].month, least)} more"
     unpriced = ", ".join(name for name in bills if name not in compared)
     if unpriced:

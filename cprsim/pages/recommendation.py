@@ -9,8 +9,9 @@ from typing import Any
 from cprsim.job.records import Estimate
 from cprsim.pages.money import WORK
 from cprsim.recovery.systems import SYSTEMS
+from cprsim.results.metrics import OVERHEAD, Quantities
 from cprsim.results.money import JobPrices
-from cprsim.results.unknown import AS_OTHERS, WITHOUT, Assumption, BreakEven, SpareNeed
+from cprsim.results.unknown import AS_OTHERS, WITHOUT, Assumption, BreakEven, SpareNeed, waiting
 from cprsim.results.words import count, estimated, percent, significant
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 from cprsim.scenario.yaml_text import read_yaml
@@ -72,7 +73,9 @@ def turns_on(assumption: Assumption | None, of: str = "") -> str:
     if assumption.choice_tried != name:
         words = f"{assumption.choice_tried} costs least, {then}"
     key = f"`{assumption.key}`, {assumption.value}, {assumption.mark}"
-    return f"{of or 'It'} turns on {key}: {at} {words}."
+    moves = _costs(assumption.overhead_tried) != _costs(assumption.overhead)
+    turns = "turns on" if moves or assumption.choice_tried != name else "hardly turns on"
+    return f"{of or 'It'} {turns} {key}: {at} {words}."
 
 
 def _costs(overhead: float) -> str:
@@ -109,6 +112,15 @@ def never_saves(names: Sequence[str], worst: float | None = None, n_jobs: int = 
     )
 
 
+def others_do_not_wait(summary: Quantities) -> str:
+    """Where most of an overhead is waits: that entries alone are compared; else empty."""
+    mostly_waits = 2 * waiting(summary) > summary[OVERHEAD].mean
+    return mostly_waits * (
+        "Only the entries of `recovery` are compared; `cprsim systems` compares others, and "
+        "some of them do not wait for spares."
+    )
+
+
 def waits_decide(
     needs: Sequence[SpareNeed], n_nodes: int, prices: JobPrices | None, of: str = "the job's"
 ) -> Iterator[str]:
@@ -129,4 +141,5 @@ def waits_decide(
     if clauses:
         each = "; ".join(spares + clause for spares, clause in clauses.items())
         does = "decide" if any(need.pays for need in needs) else "are much of the cost"
-        yield f"Waits for spares {does}: {each}."
+        what = "Waits for spares" if any(need.waits for need in needs) else "Missing spares"
+        yield f"{what} {does}: {each}."

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf, nan, sqrt
+from math import inf, isnan, nan, sqrt
 from typing import Annotated
 
 import numpy as np
 
 from cprsim.accuracy.curve import MeanLoss, Prediction
 from cprsim.errors import ScenarioError
-from cprsim.files import Stored
+from cprsim.files import Number, Stored
 from cprsim.job.losses import Metric
 from cprsim.job.records import Floats, pooled
 from cprsim.results.metrics import replication_rows
@@ -33,7 +33,7 @@ class HeldLimit:
     column: str  # of results that has it; `pls`, or that of a metric's loss
     most: float
     mean: float
-    bound: float  # of a limit from above, of a target from below
+    bound: Number  # of a limit from above, of a target from below
     bound_words: str
     is_target: bool = False
 
@@ -56,7 +56,8 @@ class HeldLimit:
         """What is limited, and the limit, marked if it is exceeded."""
         words = "over" if self.is_over else "target" if self.is_target else "limit"
         shown = self.mean if self.is_target else self.bound
-        return f"{self.quantity} {shown:.3g} ({words} {self.most:g})"
+        known = "not known" if isnan(shown) else f"{shown:.3g}"
+        return f"{self.quantity} {known} ({words} {self.most:g})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,10 @@ class Limit:
         of = "" if self.risk is None else f" for {100 * self.risk:g} % of the jobs"
         words = f"{self.bound_words}{of}"
         return HeldLimit(self.words, self.column, self.most, mean, bound, words)
+
+    def target(self, mean: float, low: float) -> HeldLimit:
+        """An expected loss that is meant to be this one, and its bound from below."""
+        return replace(self.held(mean, low), bound_words="expected", is_target=True)
 
     def bound(self, lost: Prediction) -> float:
         """The upper bound, over some replications, that must not lie above `most`."""
@@ -180,13 +185,13 @@ def limits_in(section: Accuracy) -> list[Limit]:
 
 
 def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[HeldLimit, ...]]:
-    """By strategy that leaves shards stale: the target of its entry, and that of `accuracy`."""
+    """By strategy that leaves shards stale: its entry's target, and the limits of `accuracy`."""
     section, held = loaded.scenario.accuracy, dict[str, tuple[HeldLimit, ...]]()
     general = limits_in(section) if section is not None else []
     targets = {entry.name: entry.target_pls for entry in loaded.scenario.recovery}
     rows = replication_rows(outcome)
     for of in outcome.strategies:
-        policy, most = of.policy, targets[of.policy.name]
+        policy, most = of.policy, targets.get(of.policy.name)
         if not policy.leaves_stale or not of.costs.finished.all() or of.costs.n_replications < 2:
             continue
         target = [] if most is None else [Limit(PLS, most)]
@@ -201,8 +206,7 @@ def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[Hel
             if lost is not None:
                 found = limit.held(float(lost.loss.mean()), limit.bound(lost))
                 if limit not in general:
-                    low = lost.mean().quantile(1.0 - limit.confidence)
-                    found = replace(found, bound=low, bound_words="expected", is_target=True)
+                    found = limit.target(found.mean, lost.mean().quantile(1.0 - limit.confidence))
                 held[policy.name] = (*held.get(policy.name, ()), found)
     return held
 

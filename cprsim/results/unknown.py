@@ -8,7 +8,7 @@ number of spares that changes the answer is found, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isinf, isnan
 from typing import Any, cast
@@ -41,6 +41,7 @@ MOST_CONTENDERS = 6  # options that are tried at other values
 # An assumed number is tried at a third and at three times: published failure rates of clusters that
 # are alike differ by nearly as much (`failures/presets.py`).
 TIMES_ASSUMED = 3.0
+SEEN = 0.01  # of an overhead: a smaller change is hardly one
 WITHOUT = "none"  # what is tried in place of a scope's share
 AS_OTHERS = "as the others"  # the same where the rate of such failures alone is not known
 MTBF = "failures.mtbf"  # the key
@@ -228,14 +229,15 @@ def crossing(x: Floats, costs: Mapping[str, Floats], best: str) -> tuple[float |
 
 
 def decisive_assumption(
-    loaded: LoadedScenario, choice: str, entries: Mapping[str, str] | None = None,
-    shown: float | None = None,
+    loaded: LoadedScenario, choices: Mapping[str, Collection[str]], shown: Mapping[str, float],
+    entries: Mapping[str, str] | None = None,
 ) -> Assumption | None:  # fmt: skip
     """The marked input that moves a choice or its overhead most; None where none moves it.
 
     The effect of an input is the greater of two shares of useful time: the change of the least
     overhead, and the overhead of the choice above that of the best option. Both overheads lie as
     far from that `shown` in the answer, of more replications, as they do on the same failures.
+    `choices`: of each choice of an answer, what may be chosen instead; the first that moves counts.
     """
     marks, found = loaded.scenario.marks or {}, list[tuple[float, Assumption]]()
     others = [(key, *other) for key in marks for other in _other_values(loaded, key)]
@@ -243,28 +245,35 @@ def decisive_assumption(
         return None
     tried = tried_under(loaded, entries, "marks")
     now = overheads_of(tried({})[1])
-    overhead = float(now[choice].mean())
-    # what costs less already, and is not the choice, is none for another reason
-    may_be = [name for name, mean in now.mean().items() if name == choice or mean >= overhead]
     with watch.progress("assumed inputs") as on_progress:
         for done, (key, value, written, changes) in enumerate(others, start=1):
             on_progress(done, len(others))
             try:
-                then = overheads_of(tried(changes)[1])[may_be]
+                then = overheads_of(tried(changes)[1])
             except CprsimError:
                 continue  # no such job can be
-            means = then.mean()
-            best, costs = str(means.idxmin()), float(means[choice])
-            least = float(means[best])
-            found.append((max(abs(least - overhead), costs - least), Assumption(
-                key, marks[key], value, written, overhead, least, choice,
-                best if _surely_less(then[best], then[choice]) else choice,
-            )))  # fmt: skip
-    moved, most = max(found, key=lambda one: one[0], default=(0.0, None))
-    if most is None or moved <= 0:
-        return None
-    beyond = 0.0 if shown is None or isinf(overhead) else shown - overhead
-    return replace(most, overhead=overhead + beyond, overhead_tried=most.overhead_tried + beyond)
+            for choice, able in choices.items():
+                overhead = float(now[choice].mean())
+                # what costs less already, and is not the choice, is none for another reason
+                dearer = [name for name in able if now[name].mean() >= overhead and name != choice]
+                may_be = [choice, *dearer]
+                means = then[may_be].mean()
+                best, costs = str(means.idxmin()), float(means[choice])
+                least = float(means[best])
+                beyond = 0.0 if isinf(overhead) else shown.get(choice, overhead) - overhead
+                found.append((max(abs(least - overhead), costs - least), Assumption(
+                    key, marks[key], value, written, overhead + beyond, least + beyond, choice,
+                    best if _surely_less(then[best], then[choice]) else choice,
+                )))  # fmt: skip
+    most = {one.choice: one for moved, one in sorted(found, key=lambda one: one[0]) if moved > 0}
+    in_order = [most[choice] for choice in choices if choice in most]
+    seen = (
+        one
+        for one in in_order
+        if one.choice_tried != one.choice
+        or abs(one.overhead_tried - one.overhead) > SEEN * one.overhead
+    )
+    return next(seen, in_order[0] if in_order else None)
 
 
 def _surely_less(overheads: pd.Series[float], than: pd.Series[float]) -> bool:
@@ -324,10 +333,11 @@ class SpareNeed:
     overhead: Estimate  # with so many spares
     is_best: bool  # with them, but for their nodes; else they take half of the overhead of `system`
     pays: bool = True  # with them and their nodes it costs less than what is best now
+    waits: bool = True  # without them its jobs wait; else they go on with fewer nodes
 
 
-WithSpares = Callable[[Sequence[str], int], Mapping[str, Quantities]]
-"""Function from strategies and a number of spares to their costs."""
+WithSpares = Callable[[Sequence[str], int | None], Mapping[str, Quantities]]
+"""Function from strategies and a number of spares, None: one is always free, to their costs."""
 
 
 def waiting(summary: Quantities) -> float:
@@ -347,7 +357,7 @@ def with_spares(experiment: Experiment) -> WithSpares:
     few, cluster = experiment.simulated(replications=n), experiment.cluster
     policies = {policy.name: policy for policy in experiment.policies}
 
-    def simulated(names: Sequence[str], n_spares: int) -> Mapping[str, Quantities]:
+    def simulated(names: Sequence[str], n_spares: int | None) -> Mapping[str, Quantities]:
         of_names = tuple(policies[name] for name in names)
         at = replace(few, cluster=replace(cluster, n_spares=n_spares), policies=of_names)
         return summarise(simulate(at))
@@ -378,33 +388,43 @@ def spares_needed(
     """
     if n_now is None or not picks:
         return ()
-    # without waits, to first order; the winner then is simulated to be sure
-    winner = min(able, key=lambda name: able[name][OVERHEAD].mean - waiting(able[name]))
+    now, free = at(picks, n_now), at(picks, None)  # of as many replications
+
+    def held_up(name: str, costs: Mapping[str, Quantities]) -> float:
+        """What too few spares cost, as a share of useful time; of other than picks, waits alone."""
+        more = costs[name][OVERHEAD].mean - free[name][OVERHEAD].mean if name in picks else 0.0
+        return max(waiting(costs[name]), more)
+
+    # with spares that never run out; the winner then is simulated to be sure
+    saved = {name: waiting(of) for name, of in able.items()}
+    saved |= {name: max(saved[name], held_up(name, now)) for name in picks}
+    winner = min(able, key=lambda name: able[name][OVERHEAD].mean - saved[name])
     asked = [*dict.fromkeys([winner, *picks])]
-    halved = [name for name in picks if 2 * waiting(able[name]) > able[name][OVERHEAD].mean]
+    halved = [name for name in picks if 2 * held_up(name, now) > now[name][OVERHEAD].mean]
     if winner == picks[0] and not halved:
         return ()
     of_number: dict[int, Mapping[str, Quantities]] = {}
 
     def numbers_for(name: str) -> dict[int, Estimate]:
         """Numbers of spares that change the answer for a strategy, and its overhead with them."""
-        now = able[name][OVERHEAD].mean
+        is_winner = name == winner != picks[0]
         return {
             n: costs[name][OVERHEAD]
             for n, costs in of_number.items()
             if costs[name][OVERHEAD].mean
-            <= (costs[picks[0]][OVERHEAD].mean if name == winner != picks[0] else now / 2)
+            <= (costs[picks[0]][OVERHEAD].mean if is_winner else now[name][OVERHEAD].mean / 2)
         }
 
     for more in (n for n in MORE_SPARES if n <= n_nodes):
         of_number[n_now + more] = costs = at(asked, n_now + more)
-        are_worth_it = any(2 * waiting(costs[name]) > more / n_nodes for name in asked)
+        are_worth_it = any(2 * held_up(name, costs) > more / n_nodes for name in asked)
         if not are_worth_it and all(map(numbers_for, halved)):
             break
     needs = []
     for name in asked:
-        if good := numbers_for(name):
+        if name in (winner, *halved) and (good := numbers_for(name)):
             n = min(good, key=lambda n: good[n].mean + (n - n_now) / n_nodes)
-            pays = good[n].mean + (n - n_now) / n_nodes < able[picks[0]][OVERHEAD].mean
-            needs.append(SpareNeed(name, n, n_now, good[n], name == winner != picks[0], pays))
+            pays = good[n].mean + (n - n_now) / n_nodes < now[picks[0]][OVERHEAD].mean
+            is_best, waits = name == winner != picks[0], waiting(able[name]) > 0
+            needs.append(SpareNeed(name, n, n_now, good[n], is_best, pays, waits))
     return tuple(needs)

@@ -21,7 +21,8 @@ from cprsim.scenario.prices import GB
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import Plain
 
-N_ALONE = 50  # histories of a job alone
+OWN_SPARES = "cluster.spares"  # the key; a fleet has `fleet.spares` instead
+N_ALONE = 1000  # histories of a job alone
 TABLE_SOURCE = "a CSV file of yours with the jobs of the fleet"
 JOB_COLUMNS = ("useful_h", "arrive_h", "nodes", "shard_gb", "mtbf_h", "jobs")
 DIFFERING = ("useful_h", "shard_gb", "mtbf_h", "nodes")  # the others say when, and how many
@@ -55,11 +56,19 @@ def fleet_of(loaded: LoadedScenario) -> Fleet:
 
 
 def of_one(loaded: LoadedScenario) -> dict[str, Any]:
-    """A section `fleet` of the scenario's job alone: its month is 730.5 h of useful work."""
+    """Changes that make a scenario a fleet of its job alone, whose month is 730.5 h of work.
+
+    Its spares are those of the fleet, also where their number is unknown.
+    """
     scenario = loaded.scenario
     n, spares = scenario.simulation.replications or N_ALONE, scenario.cluster.spares
     section = {"jobs": 1, "window": f"{scenario.job.useful_h!r} h", "histories": min(n, N_ALONE)}
-    return section if spares is None else section | {"spares": spares}
+    changes: dict[str, Any] = {"fleet": section | ({} if spares is None else {"spares": spares})}
+    unknown: Any = loaded.data.get("unknown") or {}
+    if OWN_SPARES in unknown:
+        of_fleet = {"fleet.spares": unknown[OWN_SPARES]}
+        changes["unknown"] = {key: unknown[key] for key in unknown if key != OWN_SPARES} | of_fleet
+    return changes
 
 
 def is_alone(fleet: Fleet) -> bool:

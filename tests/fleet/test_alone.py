@@ -29,7 +29,7 @@ def planned() -> cprsim.Answer:
 def test_the_waits_are_those_of_a_run_with_as_many_spares(planned: cprsim.Answer) -> None:
     options = planned.frames["options"].set_index("fleet.spares")
     for spares in (0, 1, 12):
-        ran = cprsim.run(TEXT, {"cluster.spares": spares, "simulation.replications": 50})
+        ran = cprsim.run(TEXT, {"cluster.spares": spares})
         (row,) = ran.frames["strategies"].to_dict("records")
         assert options.loc[spares, "overhead_fraction"] == pytest.approx(row["overhead_fraction"])
         hours = row["wait_fraction"] * 100
@@ -70,3 +70,89 @@ def test_spares_without_a_repair_are_refused_with_what_to_write(tmp_path: Path) 
     ran = call("fleet", tmp_path / "one.yaml", "--over", "spares=0,4", "--out", tmp_path / "r")
     assert ran.exit_code == 2
     assert "cluster.repair: is missing" in ran.stderr
+
+
+# --------------------------------------------------------------------------- as run and systems
+
+SERVERS = """\
+name: servers
+job: {useful: 60 h}
+cluster: {trainers: 20, emb_ps: 8, shard_size: 25 GB}
+failures: {kind: job, family: exponential, mtbf: 15 h, role: any}
+storage: {bandwidth: 25 Gbit/s}
+costs: {save: transfer, load: transfer, detect: 1 min, reschedule: 5 min}
+recovery: [{strategy: full, name: today, interval: 2 h}, {strategy: cpr, target_pls: 0.2}]
+accuracy: {target_pls: 0.02}
+"""
+RARE = """\
+name: rare
+job: {useful: 6 h}
+cluster: {workers: 4}
+failures: {kind: job, family: exponential, mtbf: 600 h, role: any}
+costs: {save: 1 min, load: 1 min, detect: 1 min, reschedule: 3 min}
+recovery: [full, none]
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        RARE,  # one failure in a hundred jobs
+        SERVERS,
+        SERVERS.replace("25 GB}", "25 GB, spares: 1, repair: 6 h}"),
+        RARE.replace("600 h", "2 min"),  # no job finishes under `none`
+    ],
+    ids=["rare", "servers", "spares", "hopeless"],
+)
+def test_one_job_costs_what_run_says(text: str) -> None:
+    ran = cprsim.run(text).frames["strategies"].set_index("strategy")
+    if not (ran["finished_fraction"] == 1).any():
+        with pytest.raises(cprsim.CprsimError, match="no option under which all jobs"):
+            cprsim.fleet(text)
+        return
+    options = cprsim.fleet(text).frames["options"].set_index("strategy")
+    for name in ("overhead_fraction", "overhead_fraction_low", "pls", "pls_high"):
+        expected = ran[name].fillna(0.0)[options.index]
+        assert options[name].fillna(0.0).tolist() == pytest.approx(expected.tolist()), name
+
+
+@pytest.mark.parametrize("command", ["run", "systems", "fleet"])
+def test_what_exceeds_a_limit_of_accuracy_is_recommended_by_no_command(command: str) -> None:
+    """Without a save a failure of one of 8 shards loses half of the job: PLS .07 of 4 failures."""
+    answer = getattr(cprsim, command)(SERVERS, overrides={"simulation.replications": 200})
+    assert answer.values["recommendation"]["name"] != "cpr"
+    assert "(over 0.02)" in f"{answer.document.table} {answer.document.remarks}"
+    kept = getattr(cprsim, command)(SERVERS.replace("0.02}", "0.15}"))
+    assert kept.values["recommendation"]["name"] == "cpr"
+
+
+def test_a_fleet_holds_its_mean_pls_alone() -> None:
+    other = {"accuracy": {"max_auc_loss": 0.01, "curve": "criteo-kaggle-linear"}}
+    answer = cprsim.fleet(SERVERS, overrides={**other, "simulation.replications": 50})
+    assert answer.values["best"] == "today"
+    assert "not known (limit 0.01)" in str(answer.document.remarks)
+
+
+def test_unknown_spares_of_one_job_are_tried_and_are_an_axis() -> None:
+    """16 nodes, 10 failures of 24 h: without spares full waits, `elastic-restart` does not."""
+    text = TEXT.replace("[{strategy: full, interval: 30 min}]", "[full, elastic-restart]")
+    unknown = {"unknown": {"cluster.spares": {"low": 0, "high": 12}}, "cluster.spares": 0}
+    (row,) = cprsim.fleet(text, overrides=unknown).frames["unknown"].to_dict("records")
+    assert (row["key"], row["becomes"]) == ("fleet.spares", "full")
+    assert 4 < row["at"] < 10  # as many are away as 2.4, Poisson's
+    answer = cprsim.fleet(TEXT, {"cluster.spares": [0, 12]})
+    assert answer.frames["options"]["fleet.spares"].tolist() == [0, 12]
+
+
+def test_spares_of_single_jobs_are_no_option_of_a_fleet_that_shares_them() -> None:
+    shared = {"fleet": {"jobs": 3, "window": "300 h", "spares": 1}}
+    with pytest.raises(cprsim.CprsimError, match=r"share `fleet\.spares`"):
+        cprsim.fleet(TEXT, {"cluster.spares": [0, 2]}, shared)
+    unknown = {"unknown": {"cluster.spares": {"low": 0, "high": 4}}}
+    with pytest.raises(cprsim.CprsimError, match=r"share `fleet\.spares`"):
+        cprsim.fleet(TEXT, {}, shared | unknown)
+
+
+def test_never_saving_that_costs_hardly_less_is_said() -> None:
+    answer = cprsim.fleet(RARE, overrides={"recovery.full.interval": "2 h"})
+    assert answer.document.answer[0].endswith("no option that saves and keeps accuracy costs less.")

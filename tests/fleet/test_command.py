@@ -34,7 +34,7 @@ def test_it_says_what_to_do_and_keeps_what_it_simulated(
         ran.append((fleet.section.spares, strategy, history))
         return run_history(fleet, strategy, history)
 
-    monkeypatch.setattr("cprsim.commands.fleet.options.run_history", counted)
+    monkeypatch.setattr("cprsim.commands.fleet.histories.run_history", counted)
     call("fleet", scenario, "--over", "spares=0,2")
     assert ran == [(2, 0, 0), (2, 1, 0), (0, 0, 0), (0, 1, 0)]
     assert call("fleet", scenario, "--over", "spares=0,2,16").exit_code == 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import cprsim
+from cprsim.pages.recommendation import turns_on
 from cprsim.results.unknown import WITHOUT, Assumption, decisive_assumption
 from cprsim.scenario.reading import load_scenario
 from tests.making import call
@@ -37,7 +39,8 @@ simulation: {seed: 1, replications: 400}
 def turning(marks: dict[str, str], text: str = TEXT) -> Assumption | None:
     for word, comment in marks.items():
         text = text.replace(f"# {word}", f"# {comment}")
-    return decisive_assumption(load_scenario("turning.yaml", text=text), "full")
+    able = ("full", "none", "hourly")
+    return decisive_assumption(load_scenario("turning.yaml", text=text), {"full": able}, {})
 
 
 def test_a_rare_failure_that_takes_all_decides_and_is_left_out() -> None:
@@ -78,6 +81,27 @@ def test_another_choice_is_named_where_the_input_reverses_it() -> None:
     assert found is not None
     assert (found.tried, found.choice, found.choice_tried) == ("100 h", "full", "none")
     assert found.overhead_tried == pytest.approx(0.025, abs=0.01)
+
+
+def test_what_may_not_be_chosen_takes_no_place() -> None:
+    """At no failures nothing costs less than never to save, and that is no choice here."""
+    text = TEXT.replace("# MTBF", "# assumed").replace("detect: 5 h", "detect: 1 s")
+    text = f"{text}unknown: {{failures.mtbf: {{low: 9.99 h, high: 1000000 h}}}}"
+    loaded = load_scenario("turning.yaml", text=text)
+    of_all = decisive_assumption(loaded, {"full": ("full", "none")}, {})
+    alone = decisive_assumption(loaded, {"full": ("full",)}, {})
+    assert of_all is not None
+    assert alone is not None
+    assert (of_all.choice_tried, alone.choice_tried) == ("none", "full")
+    several = decisive_assumption(loaded, {"hourly": ("hourly",), "full": ("full",)}, {})
+    assert several is not None
+    assert several.choice == "hourly"
+
+
+def test_an_input_that_moves_nothing_that_is_shown_is_said_to_hardly_move_it() -> None:
+    none = Assumption("costs.detect", "assumed", "1 s", "3 s", 0.05, 0.0500001, "full", "full")
+    assert turns_on(none).startswith("It hardly turns on `costs.detect`, 1 s, assumed: at 3 s ")
+    assert turns_on(replace(none, overhead_tried=0.06)).startswith("It turns on ")
 
 
 def test_nothing_turns_on_what_was_given() -> None:

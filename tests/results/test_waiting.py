@@ -10,6 +10,7 @@ import pytest
 import cprsim
 from cprsim.job.records import Estimate
 from cprsim.pages.answer import Answer
+from cprsim.pages.recommendation import waits_decide
 from cprsim.results.metrics import OVERHEAD, Quantities
 from cprsim.results.unknown import spares_needed
 
@@ -66,8 +67,8 @@ def test_nothing_is_said_where_hardly_any_job_waits() -> None:
 def test_the_winner_without_waits_is_named_with_the_fewest_spares_worth_their_nodes() -> None:
     """Each spare halves what `quick` waits; `safe` never waits."""
 
-    def at(names: object, n: int) -> dict[str, Quantities]:
-        waits = 0.4 / 2**n
+    def at(names: object, n: int | None) -> dict[str, Quantities]:
+        waits = 0.0 if n is None else 0.4 / 2**n
         return {
             "quick": {OVERHEAD: Estimate(0.01 + waits), "wait_fraction": Estimate(waits)},
             "safe": {OVERHEAD: Estimate(0.1)},
@@ -81,3 +82,15 @@ def test_the_winner_without_waits_is_named_with_the_fewest_spares_worth_their_no
     assert (need.is_best, need.pays) == (True, False)  # .06 + 2 / 20 and more
     assert spares_needed(at(None, 1), ["safe"], None, 1000, at) == ()
     assert spares_needed({"safe": at(None, 1)["safe"]}, ["safe"], 1, 1000, at) == ()
+
+
+def test_what_runs_slower_instead_of_waiting_is_priced_with_spares_too() -> None:
+    def at(names: object, n: int | None) -> dict[str, Quantities]:
+        slower = 0.0 if n is None else 0.2 / 4**n
+        return {"elastic": {OVERHEAD: Estimate(0.02 + slower), "wait_fraction": Estimate(0.0)}}
+
+    (need,) = spares_needed(at(None, 0), ["elastic"], 0, 1000, at)
+    # .02 + .2 / 4^n + n / 1000 is least at 3 or 4 of 1, 2, 3, 4, 6
+    assert (need.system, need.n_spares, need.pays, need.waits) == ("elastic", 4, True, False)
+    assert next(waits_decide([need], 1000, None)).startswith("Missing spares decide: with 4 spares")
+    assert spares_needed(at(None, 4), ["elastic"], 4, 1000, at) == ()

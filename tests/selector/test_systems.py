@@ -286,3 +286,26 @@ def test_what_the_program_says(recovery: str, said: str) -> None:
     except cprsim.CprsimError as error:
         text = str(error)
     assert said in " ".join(text.split())
+
+
+def test_nothing_is_recommended_where_no_job_finishes() -> None:
+    text = """\
+name: hopeless
+job: {useful: 2 h}
+cluster: {workers: 4, state: 10 GB}
+failures: {kind: job, family: exponential, mtbf: 1 min, role: worker}
+storage: {bandwidth: 1 Gbit/s}
+costs: {save: 5 min, load: 5 min}
+recovery: [full]
+"""
+    found = cprsim.select(text, replications=100)
+    assert found.document.answer == [
+        "Recommended: nothing. Under full recovery 0 % of the jobs finish, and no strategy within "
+        "the limit does better."
+    ]
+    assert (found.values["recommended"], found.values["recommendation"]) == (None, None)
+    assert not found.frames["strategies"]["recommended"].any()
+    said = f"{found.document.table} {found.document.remarks}"
+    assert "recommended" not in said
+    assert "Takes" not in said
+    assert "None" not in str(cprsim.run(text, replications=10).document.remarks)

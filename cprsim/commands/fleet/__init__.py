@@ -112,9 +112,10 @@ def fleet(
     """
     changes = shortcuts("fleet", histories=histories) + shortcuts(seed=seed)
     source = source_of(scenario, overrides)
-    if (alone := source.read()).scenario.fleet is None:
-        source = source_of(source, {"fleet": of_one(alone)})
-    loaded, axes = source.read(changes), axes_of(over)
+    is_one = (alone := source.read()).scenario.fleet is None
+    if is_one:
+        source = source_of(source, of_one(alone))
+    loaded, axes = source.read(changes), axes_of(over, is_one=is_one)
 
     pool, cases = Pool(workers, "dask" if dask else "local", dask), _cases(loaded, axes)
     unknown_of(loaded, axes)  # refuses a wrong section before the work
@@ -136,11 +137,11 @@ def fleet(
     return answer_of_fleet(stored.made, **stored.about())
 
 
-def axes_of(over: Mapping[str, Any] | Sequence[str]) -> dict[str, Values]:
-    """The axes of ``--over``. Raises CprsimError for an invalid axis."""
+def axes_of(over: Mapping[str, Any] | Sequence[str], *, is_one: bool = False) -> dict[str, Values]:
+    """The axes of ``--over``; spares of one job are the fleet's. Raises CprsimError if invalid."""
     axes: dict[str, Values] = {}
     for name, written in said_axes(assignments(over)).items():
-        key = SHORT_KEYS.get(name, name)
+        key = SHORT_KEYS.get(name.removeprefix("cluster.") if is_one else name, name)
         if key in axes:
             raise ParameterError(f"`{one_line(name)}` is there twice", option="--over")
         try:

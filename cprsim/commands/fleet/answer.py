@@ -19,6 +19,7 @@ from cprsim.pages.recommendation import (
     break_even_sentences,
     maintained,
     never_saves,
+    others_do_not_wait,
     recommendation,
     turns_on,
     waits_decide,
@@ -26,8 +27,8 @@ from cprsim.pages.recommendation import (
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_manifest, stored_scenario
 from cprsim.results.money import USEFUL, prices_in
-from cprsim.results.unknown import WAITING, shows_waits, waiting
-from cprsim.results.words import count, hours, significant, with_ends, with_interval
+from cprsim.results.unknown import WAITING, shows_waits
+from cprsim.results.words import count, estimated, hours, significant, with_ends, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
 MONTH = "month of 730.5 h"
@@ -186,7 +187,10 @@ def _saves(result: FleetResult) -> Estimate:
 def _advice(result: FleetResult) -> str:
     best, present, saves = result.decision.best, result.decision.present, _saves(result)
     if best == present:
-        return f"Recommendation: stay with {present}: no option that keeps accuracy costs less."
+        least = result.option(best).cost
+        bare = any(o.risks_all and o.finished and o.cost < least for o in result.options)
+        does = "saves and keeps" if bare else "keeps"
+        return f"Recommendation: stay with {present}: no option that {does} accuracy costs less."
     if isnan(saves.mean):
         return f"Recommendation: {best}, the cheapest option; under {present} not all jobs finish."
     unsure = ""
@@ -204,25 +208,18 @@ def _cautions(result: FleetResult) -> list[str]:
     """Stale shards of the best option, cheaper options with stale shards, options left out."""
     best, cautions = result.option(result.decision.best), []
     entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
-    if 2 * waiting(best.statistics) > best.statistics["overhead_fraction"].mean:
-        cautions.append(
-            "Only the entries of `recovery` are compared; `cprsim systems` compares others, and "
-            "some of them do not wait for spares."
-        )
+    if others := others_do_not_wait(best.statistics):
+        cautions.append(others)
     if best.risks_all:
         cautions.append(never_saves([best.strategy]))
     if best.statistics["pls"].mean > 0:
-        entry = entries[best.strategy]
-        limit = f"its entry accepts {significant(100 * entry.get('target_pls', 0))} %"
-        if entry.get("assumed") or "target_pls" not in entry:
-            limit = "no entry accepts that (`target_pls`), and all else leaves jobs unfinished"
-        cautions.append(f"It leaves shards stale: {_pls(best)}; {limit}.")
+        stale = _stale(best, "no entry accepts that (`target_pls`)")
+        why = "" if best.keeps_limits else ", and all else leaves jobs unfinished"
+        cautions.append(f"It leaves shards stale: {stale}{why}.")
     for option in result.options:
         not_counted = SYSTEMS[entries[option.strategy]["strategy"]].not_counted
-        why = f"and leaves shards stale: {_pls(option)}"
-        why += (
-            ". It is not recommended: if you accept this PLS, give it as `target_pls` of its entry"
-        )
+        stale = _stale(option, "if you accept that, give it as `target_pls` of its entry")
+        why = f"and leaves shards stale, so it is not recommended: {stale}"
         is_cheaper = option.finished and option.cost < best.cost
         if not_counted and (is_cheaper or option is best):
             why = f"but {not_counted}"
@@ -235,5 +232,7 @@ def _cautions(result: FleetResult) -> list[str]:
     return cautions
 
 
-def _pls(option: FleetOption) -> str:
-    return f"a job's PLS is {significant(100 * option.statistics['pls'].mean)} % on average"
+def _stale(option: FleetOption, without: str) -> str:
+    """What it leaves stale by its limits; without any, its PLS and other words."""
+    pls = f"a job's PLS is {estimated(option.statistics['pls'], 100)} % on average; {without}"
+    return "; ".join(held.cell for held in option.limits) or pls

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,11 @@ from cprsim.errors import ParameterError, ScenarioError
 from cprsim.failures.sources import stream
 from cprsim.files import Number
 from cprsim.job.legal import require_legal
+from cprsim.job.losses import lost_portion
 from cprsim.job.policy import Medium
 from cprsim.job.records import Floats, Ints, Storage
 from cprsim.results.money import USEFUL, state_bytes_of, usage_of
-from cprsim.results.pipeline import blocks_of, outcome_of_one
+from cprsim.results.pipeline import blocks_of, simulate
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.job import Fleet
 from cprsim.scenario.population import Population, fleet_of, is_alone, population_of, scenario_of
@@ -139,10 +140,11 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
 
     A job meets the failures of its kind's replication ``history * n_jobs + nth``.
     """
-    section, kinds, jobs = fleet.section, fleet.kinds, fleet.arrivals(history)
-    jobs["n_nodes"] = np.array([kind.cluster.n_nodes for kind in kinds])[jobs.kind]
+    section, kinds = fleet.section, fleet.kinds
     if is_alone(section):
-        return _history_of_one(kinds[0], strategy, history, jobs)
+        return next(run_histories(fleet, strategy, [history]))
+    jobs = fleet.arrivals(history)
+    jobs["n_nodes"] = np.array([kind.cluster.n_nodes for kind in kinds])[jobs.kind]
     cluster = SharedCluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
     policies, blocks = [], []  # by kind: simulated policy; block and row of each job
     for kind, alike in zip(kinds, fleet.population.kinds, strict=True):
@@ -166,17 +168,24 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     return _history(jobs, pd.DataFrame(hours, columns=list(parts), dtype=float).fillna(0.0))
 
 
-def _history_of_one(kind: Experiment, strategy: int, history: int, jobs: pd.DataFrame) -> History:
-    """History of a job that shares nothing: one row of the compiled loop."""
+def run_histories(fleet: PreparedFleet, strategy: int, numbers: Sequence[int]) -> Iterator[History]:
+    """Simulate some histories; those of a job that shares nothing are replications."""
+    if not is_alone(fleet.section):
+        yield from (run_history(fleet, strategy, number) for number in numbers)
+        return
+    kind = fleet.kinds[0]
     alone = replace(kind, policies=(kind.policies[strategy],))
-    of = outcome_of_one(alone, history).strategies[0]
-    rows = of.costs.columns()
-    jobs["start_h"] = jobs.arrive_h
-    for name in OUTCOME:
-        jobs[name] = rows[name]
-    jobs["pls"] = (of.losses.share * of.losses.since_save_h).sum() / kind.useful_h
+    of = simulate(alone.simulated(replications=max(numbers) + 1)).strategies[0]
+    rows, losses, n_done = of.costs.columns(), of.losses, of.costs.n_replications
+    pls = lost_portion(losses.since_save_h, losses, of.costs.replication, kind.useful_h)
+    jobs = {name: rows[name] for name in OUTCOME} | {"pls": pls}
     hours = {part: of.costs.hours_of(part) for part in of.costs.parts}
-    return _history(jobs, pd.DataFrame(hours))
+    about = {"kind": 0, "nth": 0, "n_nodes": kind.cluster.n_nodes, "arrive_h": 0.0, "start_h": 0.0}
+    for number in numbers:
+        at = [min(number, n_done - 1)]  # where no job finishes, few replications are simulated
+        of_job = about | {name: values[at] for name, values in jobs.items()}
+        of_hours = {part: values[at] for part, values in hours.items()}
+        yield _history(pd.DataFrame(of_job), pd.DataFrame(of_hours))
 
 
 def _history(jobs: pd.DataFrame, hours: pd.DataFrame) -> History:
@@ -230,43 +239,51 @@ class FleetCell:
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
     """Summarise a history."""
-    (jobs, hours), section, window_h = history, fleet.section, fleet.section.window_h
-    stands_h = jobs.wall_h.sum() if is_alone(section) else window_h  # for which spares are held
-    within = np.clip(window_h - jobs.start_h, 0.0, jobs.wall_h)  # hours in the window
-    useful_h = (jobs.n_nodes * within * jobs.useful_h / jobs.wall_h).sum()
-    wait_h = hours.get("wait", 0.0)
-    per_job = jobs[["queued_h"]].assign(
-        overhead_fraction=jobs.overhead, wait_h=wait_h, wait_fraction=wait_h / jobs.useful_h
-    )
-    statistics: Mapping[Any, Any] = {
-        **per_job.mean(),
-        **jobs.overhead.quantile(list(QUANTILES.values())).set_axis(list(QUANTILES)),
-        "machine_years": (jobs.n_nodes * (jobs.wall_h - jobs.useful_h)).sum() / HOURS_PER_YEAR,
-        "jobs_per_month": jobs.finished.sum() * HOURS_PER_MONTH / window_h,
-        "utilisation_fraction": useful_h / ((section.nodes or nan) * window_h),
-        "busy_nodes": (jobs.n_nodes * within).sum() / window_h,
-        "pls": jobs.pls.mean(),
+    section, window_h, n_kinds = fleet.section, fleet.section.window_h, len(fleet.kinds)
+    jobs, hours = ({str(name): of[name].to_numpy() for name in of} for of in history)
+    wall_h, useful_h, n_nodes = jobs["wall_h"], jobs["useful_h"], jobs["n_nodes"]
+    stands_h = wall_h.sum() if is_alone(section) else window_h  # for which spares are held
+    within = np.clip(window_h - jobs["start_h"], 0.0, wall_h)  # hours in the window
+    wait_h = hours.get("wait", np.zeros(len(wall_h)))
+
+    def by_kind(values: Floats) -> Floats:
+        return np.bincount(jobs["kind"], values, n_kinds).astype(np.float64)
+
+    per_job = {
+        "queued_h": jobs["queued_h"],
+        "overhead_fraction": jobs["overhead"],
+        "wait_h": wait_h,
+        "wait_fraction": wait_h / useful_h,
+        "pls": jobs["pls"],
     }
-    by_part: dict[Any, Any] = {USEFUL: jobs.useful_h, **hours}
-    sums: Any = pd.DataFrame(by_part).groupby(jobs.kind).sum().to_dict("records")
+    quantiles = np.quantile(jobs["overhead"], list(QUANTILES.values()))
+    statistics = {
+        **{name: values.mean() for name, values in per_job.items()},
+        **dict(zip(QUANTILES, quantiles, strict=True)),
+        "machine_years": (n_nodes * (wall_h - useful_h)).sum() / HOURS_PER_YEAR,
+        "jobs_per_month": jobs["finished"].sum() * HOURS_PER_MONTH / window_h,
+        "utilisation_fraction": (n_nodes * within * useful_h / wall_h).sum()
+        / ((section.nodes or nan) * window_h),
+        "busy_nodes": (n_nodes * within).sum() / window_h,
+    }
+    n_jobs, n_saves = by_kind(np.ones(len(wall_h))), by_kind(jobs["n_saves"])
+    sums = {part: by_kind(values) for part, values in {USEFUL: useful_h, **hours}.items()}
     usage = []
-    for kind, of_parts, n_saves in zip(
-        fleet.kinds, sums, jobs.n_saves.groupby(jobs.kind).sum().tolist(), strict=True
-    ):
+    for number, kind in enumerate(fleet.kinds):
         assert kind.scenario is not None
         nodes = {role.name: role.n_nodes for role in kind.cluster.roles}
         state_bytes = state_bytes_of(kind.scenario.cluster)
         policy, per_month = kind.policies[strategy], HOURS_PER_MONTH / window_h
-        usage.append(
-            usage_of(policy, nodes, state_bytes, kind.useful_h, of_parts, n_saves, per_month)
-        )
+        of_parts = {part: float(of[number]) for part, of in sums.items()}
+        saved, useful = int(n_saves[number]), kind.useful_h
+        usage.append(usage_of(policy, nodes, state_bytes, useful, of_parts, saved, per_month))
     spare_h = (section.spares or 0) * stands_h * HOURS_PER_MONTH / window_h
     of_spares = [Usage({SPARE: {SPARE: spare_h}})] if spare_h else []
     return FleetCell(
-        finished=float(jobs.finished.mean()),
+        finished=float(jobs["finished"].mean()),
         statistics={name: float(statistics[name]) for name in STATISTICS},
         n_jobs=tuple(kind.n_jobs for kind in fleet.population.kinds),
-        means={str(name): tuple(of) for name, of in per_job.groupby(jobs.kind).mean().items()},
+        means={name: tuple((by_kind(of) / n_jobs).tolist()) for name, of in per_job.items()},
         used=_total_usage([*usage, *of_spares]),
         usage=tuple(usage),
         risks_all=any(kind.policies[strategy].risks_all(kind.useful_h) for kind in fleet.kinds),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
-from math import nan
+from itertools import groupby, product
+from math import isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from cprsim.commands.fleet.histories import (
     cost_of,
     node_hours,
     prepare,
-    run_history,
+    run_histories,
     summed,
     with_spares,
 )
@@ -31,10 +31,12 @@ from cprsim.job.records import HIGH, LOW, Estimate, Floats
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results import money
 from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
+from cprsim.results.limit import PLS, HeldLimit, Limit, limits_in
 from cprsim.results.metrics import Quantities
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.results.unknown import (
     MOST_CONTENDERS,
+    N_REPLICATIONS,
     Assumption,
     BreakEven,
     SpareNeed,
@@ -42,10 +44,12 @@ from cprsim.results.unknown import (
     decisive_assumption,
     only_prices,
     spares_needed,
+    spares_of,
 )
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.failures import ANY
 from cprsim.scenario.job import Values
-from cprsim.scenario.population import fleet_of, is_alone, table_of
+from cprsim.scenario.population import OWN_SPARES, fleet_of, is_alone, table_of
 from cprsim.scenario.prices import Prices, bill_of, energy_kwh
 from cprsim.scenario.reading import UNKNOWN, LoadedScenario, unknown_values
 from cprsim.scenario.yaml_text import Plain
@@ -90,6 +94,7 @@ class FleetOption:
     energy_kwh: Number = nan
     carbon_kg: Number = nan
     risks_all: bool = False
+    limits: tuple[HeldLimit, ...] = ()  # of its PLS; a bound that no fleet knows is not a number
     cells: tuple[FleetCell, ...] = field(default=(), metadata=NOT_STORED)  # by history
     prices: Prices | None = field(default=None, metadata=NOT_STORED)
 
@@ -103,6 +108,12 @@ class FleetOption:
         """Its cost, more if it risks all: histories miss rare failures."""
         useful = (self.cents or self.node_h)[money.USEFUL]
         return self.cost + (WORTH_NO_SAVES * useful if self.risks_all else 0.0)
+
+    @property
+    def keeps_limits(self) -> bool:
+        """Whether it leaves no shard stale, or so few that an entry or `accuracy` allows them."""
+        kept = [held.bound <= held.most for held in self.limits]
+        return self.statistics["pls"].mean == 0.0 or (bool(kept) and all(kept))
 
 
 def option_of(
@@ -231,19 +242,37 @@ def run_options(
         scenario = histories[0].loaded
         cells = tuple(decode(FleetCell, next(in_order)) for _ in histories)
         name = scenario.scenario.recovery[number].name
-        options.append(option_of(where, name, cells, prices_of(scenario)))
+        made = option_of(where, name, cells, prices_of(scenario))
+        options.append(replace(made, limits=tuple(_held(made, scenario, number))))
     return options
 
 
+def _held(option: FleetOption, loaded: LoadedScenario, number: int) -> Iterator[HeldLimit]:
+    """The limits of what stale shards lose; of a fleet the mean PLS of its jobs alone is known."""
+    section, entry = loaded.scenario.accuracy, loaded.scenario.recovery[number]
+    mean, low, high = option.statistics["pls"].triple
+    for limit in limits_in(section) if section is not None else ():
+        is_known = limit.metric is None and limit.risk is None
+        yield limit.held(mean, (mean if isnan(high) else high) if is_known else nan)
+    if entry.target_pls is not None and not entry.assumed:
+        yield Limit(PLS, entry.target_pls).target(mean, mean if isnan(low) else low)
+
+
 def _for_workers(missing: Sequence[_History]) -> list[Task]:
-    name = "history {} of strategy {}"
-    return [Task(name.format(h.history, h.strategy), [h.digest], h) for h in missing]
+    """A task per history; one for all of a job that shares nothing."""
+
+    def together(one: _History) -> object:
+        return (id(one.loaded), one.strategy, is_alone(fleet_of(one.loaded)) or one.history)
+
+    tasks = ([*some] for _, some in groupby(missing, together))
+    name = "history {} of strategy {}".format
+    return [Task(name(of[0].history, of[0].strategy), [h.digest for h in of], of) for of in tasks]
 
 
-def _bodies(work: _History) -> list[Body]:
-    fleet = prepare(work.loaded)
-    history = run_history(fleet, work.strategy, work.history)
-    return [encode(cell_of(fleet, work.strategy, history))]
+def _bodies(work: Sequence[_History]) -> list[Body]:
+    fleet, strategy = prepare(work[0].loaded), work[0].strategy
+    histories = run_histories(fleet, strategy, [one.history for one in work])
+    return [encode(cell_of(fleet, strategy, history)) for history in histories]
 
 
 def _histories(loaded: LoadedScenario, strategy: int) -> Iterator[_History]:
@@ -285,7 +314,7 @@ def decide(
     store: PointStore,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> FleetDecision:
-    """Recommend the cheapest option without stale shards, or with an accepted PLS.
+    """Recommend the cheapest option without stale shards, or with a PLS within the limits.
 
     Raises ScenarioError: an unknown input can't be varied; ParameterError: there is no option in
     which all jobs finish.
@@ -293,13 +322,20 @@ def decide(
     able = [option for option in options if option.finished]
     if not able:
         raise ParameterError("there is no option under which all jobs of the fleet finish")
-    counted = _eligible(loaded, able) or able
+    not_counted = {e.name for e in loaded.scenario.recovery if SYSTEMS[e.strategy].not_counted}
+    counted = [o for o in able if o.strategy not in not_counted and o.keeps_limits] or able
     best, present = min(counted, key=lambda option: option.worth), options[0]
     if is_unpriced(loaded, axes):  # the scenario's own spares can't be compared
         same = [option for option in able if option.strategy == present.strategy]
         present = min(same, key=lambda option: option.cost, default=present)
-    few = contenders(counted, best, present, axes)
+    cheapest = sorted(counted, key=lambda option: option.cost)
+    firsts = {option.strategy: option for option in reversed(cheapest)}  # of each strategy
+    named = {option.name: option for option in (best, *firsts.values(), *cheapest)}
+    few = list(named.values())[:MOST_CONTENDERS]
     names = [entry.name for entry in loaded.scenario.recovery]
+    section, job = fleet_of(loaded), one_job(loaded, best.where)
+    n_few = min(section.histories, N_REPLICATIONS)
+    fewer = {"fleet.histories": n_few} if is_alone(section) else {}
 
     def costs(all_changes: Sequence[Mapping[str, Plain]]) -> dict[str, Floats]:
         """Cost of the contenders under each change; of all options if only prices change."""
@@ -311,7 +347,7 @@ def decide(
                 for option in counted
             }
         runs = [
-            ({**option.where, **changes}, names.index(option.strategy))
+            ({**option.where, **changes, **fewer}, names.index(option.strategy))
             for changes in all_changes
             for option in few
         ]
@@ -320,25 +356,30 @@ def decide(
         table = np.array(amounts).reshape(len(all_changes), len(few))
         return {option.name: table[:, place] for place, option in enumerate(few)}
 
-    def with_spares(strategies: Sequence[str], n: int) -> dict[str, Quantities]:
+    def of_fleet(strategies: Sequence[str], n: int | None) -> Mapping[str, Quantities]:
         runs = [({**best.where, SPARES: n}, names.index(strategy)) for strategy in strategies]
         ran = run_options(loaded, runs, workers, store, SPARES, on_progress)
         return {option.strategy: option.statistics for option in ran}
 
     here = {option.strategy: option.statistics for option in counted if option.where == best.where}
-    section, n_nodes = fleet_of(loaded), loaded.scenario.n_nodes_of[ANY]
+    n_nodes, spares = loaded.scenario.n_nodes_of[ANY], tuple[SpareNeed, ...]()
+    shown = {best.strategy: best.statistics["overhead_fraction"].mean} if fewer else {}
     if not is_alone(section):
         n_nodes = section.nodes or max(1, round(best.statistics["busy_nodes"].mean))
-    n_now = None if SPARES in axes else section.spares  # else the options already compare spares
+    if SPARES not in axes:  # else the options already compare spares
+        one, picks = assemble(job), [best.strategy]
+        spares = spares_of(one, here, picks) if is_alone(section) else spares_needed(
+            here, picks, section.spares, n_nodes, of_fleet
+        )  # fmt: skip
     return FleetDecision(
         best=best.name,
         n_nodes=n_nodes,
-        spares=spares_needed(here, [best.strategy], n_now, n_nodes, with_spares),
+        spares=spares,
         present=present.name,
         saves=saving(present, best) if present.finished else Estimate(float("nan")),
         break_evens=break_evens(unknown_of(loaded, axes), best.name, costs),
         n_left_out=len(options) - len(able),
-        assumption=decisive_assumption(one_job(loaded, best.where), best.strategy),
+        assumption=decisive_assumption(job, {best.strategy: here}, shown),
     )
 
 
@@ -355,50 +396,15 @@ def one_job(loaded: LoadedScenario, where: Mapping[str, Plain]) -> LoadedScenari
     return at.varied({"fleet": None, **spares}, at.place)
 
 
-def _eligible(loaded: LoadedScenario, able: Sequence[FleetOption]) -> list[FleetOption]:
-    """The options that leave no shard stale, or whose entry has an accepted PLS.
-
-    Those with a loss that no number includes are left out.
-    """
-    entries = loaded.scenario.recovery
-    accepted = {e.name for e in entries if e.target_pls is not None and not e.assumed}
-    uncounted = {e.name for e in entries if SYSTEMS[e.strategy].not_counted}
-    stale = {o.name for o in able if o.statistics["pls"].mean > 0.0}
-    counted = (option for option in able if option.strategy not in uncounted)
-    return [o for o in counted if o.strategy in accepted or o.name not in stale]
-
-
-def contenders(
-    able: Sequence[FleetOption], best: FleetOption, present: FleetOption, axes: Axes
-) -> list[FleetOption]:
-    """The options that could be the cheapest if an unknown input changed.
-
-    They are the best, the present, the best of each strategy, and the neighbours of the best on
-    each axis.
-    """
-
-    def steps(option: FleetOption) -> int:
-        """Number of values between an option and the best, summed over the axes."""
-        places = [
-            [values.written.index(o.where[key]) for o in (option, best)]
-            for key, values in axes.items()
-            if option.where and best.where
-        ]
-        return sum(abs(mine - of_best) for mine, of_best in places)
-
-    cheapest = sorted(able, key=lambda option: option.cost)
-    firsts = {option.strategy: option for option in reversed(cheapest)}
-    near = [o for o in cheapest if o.strategy == best.strategy and steps(o) == 1]
-    chosen = {o.name: o for o in (best, present, *firsts.values(), *near) if o in able}
-    return list(chosen.values())[:MOST_CONTENDERS]
-
-
 def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
     """The values to try of each unknown input.
 
     Raises ScenarioError if an option varies one, or its ends make an invalid scenario.
     """
     unknown = unknown_values(loaded)
+    if OWN_SPARES in {*axes, *unknown}:
+        message = f"`{OWN_SPARES}` changes nothing: jobs of a fleet share `{SPARES}`, name that"
+        raise ParameterError(message)
     for key in axes:
         if key in unknown:
             message = "is varied by --over: a key is either an option or an unknown input"

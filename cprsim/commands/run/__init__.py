@@ -123,7 +123,9 @@ def run(
             }
             decisive |= {
                 "assumption": decisive_assumption(
-                    loaded, choice.name, shown=summary[choice.name]["overhead_fraction"].mean
+                    loaded,
+                    {choice.name: able},
+                    {choice.name: able[choice.name]["overhead_fraction"].mean},
                 ),
                 "takes": takes_of(choice, experiment),
                 "spares": spares_of(experiment, able, [choice.name]),

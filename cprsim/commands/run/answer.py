@@ -190,7 +190,9 @@ def document_of_run(result: Result) -> Document:
 
 def main_of_run(result: Result) -> Document:
     """Its question, answer, table and remarks."""
-    is_whole, bills = result.replay is None, result.bills
+    is_whole = result.replay is None
+    over = {name for name, held in result.limits.items() if any(one.is_over for one in held)}
+    bills = {name: bill for name, bill in result.bills.items() if name not in over}
     sentences = answer(result, maintained(recommended(result)))
     return Document(
         title=f"What failures cost: {result.name}",
@@ -216,7 +218,7 @@ def main_of_run(result: Result) -> Document:
 def _replications_to_replay(result: Result) -> list[str]:
     """Which replications are worth looking at one by one."""
     numbers = worth_seeing(result)
-    if len(set(numbers.values())) < len(numbers):
+    if not numbers or len(set(numbers.values())) < len(numbers):
         return []
     listed = ", ".join(f"{number} ({share})" for share, number in numbers.items())
     return [f"Worth a look with --replay N, by the overhead of {judged_by(result)}: {listed}."]

@@ -12,7 +12,7 @@ from cprsim.job.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
 from cprsim.job.losses import WHOLE, Metric, strategy_key
 from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Outside, Policy, Ring
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
-from cprsim.pages.recommendation import back_to_start, never_saves
+from cprsim.pages.recommendation import back_to_start, never_saves, others_do_not_wait
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import FINISHED, OVERHEAD, differences
@@ -272,6 +272,8 @@ def verdicts(result: Result) -> Iterator[str]:
         rows = result.replications[result.replications["strategy"] == best.name]
         worst = float((rows["wall_h"] / rows["useful_h"]).max()) - 1.0
         yield never_saves([best.name], worst, len(rows))
+    if best is not None and (others := others_do_not_wait(summary[best.name])):
+        yield others
     for policy in result.policies:
         name = policy.name
         finished, overhead = summary[name][FINISHED], summary[name]["overhead_fraction"]

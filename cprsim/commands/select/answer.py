@@ -30,6 +30,7 @@ from cprsim.pages.recommendation import (
     entry_from,
     maintained,
     never_saves,
+    others_do_not_wait,
     recommendation,
     turns_on,
     waits_decide,
@@ -61,7 +62,7 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
     rows = candidate_rows(selection)
     at_best = rows["part"].isin(["full", "best"])
     strategies = rows[at_best].drop(columns="part").reset_index(drop=True)
-    strategies.insert(1, "recommended", strategies["strategy"] == selection.chosen.strategy)
+    strategies.insert(1, "recommended", strategies["strategy"] == selection.advised)
     strategies["entry"] = strategies["strategy"].map(selection.entries)
     frames = {
         "strategies": strategies,
@@ -81,7 +82,7 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
         lambda: document_of_select(selection),
         frames=frames,
         values={
-            "recommended": selection.chosen.strategy,
+            "recommended": selection.advised,
             "recovery": recovery_of(selection),
             "recommendation": _recommended(selection),
             "spares": selection.spares,
@@ -112,7 +113,7 @@ def _recommended(selection: Selection) -> dict[str, Any] | None:
 def recovery_of(selection: Selection) -> str:
     """The section `recovery` of a scenario that runs every strategy as selected."""
     lines = [
-        f"  - {text}{'  # recommended' if strategy == selection.chosen.strategy else ''}"
+        f"  - {text}{'  # recommended' if strategy == selection.advised else ''}"
         for strategy, text in selection.entries.items()
     ]
     return "\n".join(["recovery:", *lines])
@@ -168,7 +169,7 @@ def _table(selection: Selection, name: str) -> Table:
         if candidate is not None:
             cells = _cells(selection, candidate, waits=waits)
         cells = [*cells, *[NO_NUMBER] * len(headings)][: len(headings) + 1]
-        label = f"{strategy} (recommended)" if candidate is selection.chosen else strategy
+        label = f"{strategy} (recommended)" if strategy == selection.advised else strategy
         names.setdefault(tuple(cells), []).append(label)
     return Table(
         f"{name}: {selection.n_replications:,} replications, each strategy at its best; ± half of "
@@ -217,7 +218,7 @@ def _times(scale: float, estimate: Estimate) -> str:
 def _decision(selection: Selection) -> list[str]:
     """The recommendation, its reason, and its entry in a scenario."""
     chosen, full = selection.chosen, selection.full
-    if selection.fell_back and full.finished_fraction < 1:
+    if selection.advised is None:
         return [
             f"Recommended: nothing. Under full recovery {percent(full.finished_fraction)} of the "
             "jobs finish, and no strategy within the limit does better."
@@ -269,8 +270,7 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     """Warnings, inputs that could reverse the decision, and its assumptions."""
     chosen = selection.chosen
     yield from _why_not(selection)
-    if selection.takes:
-        yield selection.takes
+    yield from filter(None, (selection.takes, others_do_not_wait(chosen.summary)))
     yield from (f"Warning: {note}" for note in selection.notes)
     for candidate in selection.best.values():
         if candidate and candidate.beyond_fraction > BEYOND_FRACTION:

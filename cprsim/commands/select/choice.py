@@ -45,6 +45,7 @@ class PricedInterval:
     option: str = ""  # interval option of a recovery system; empty if it has none
     entry: str  # its entry under `recovery`
     n_saves: int = field(metadata={"alias": "saves"})  # number of due whole saves; 0: never saves
+    n_made: float = 0.0  # mean number of saves that it makes, of all tiers
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
     waiting: float  # its waits for spares, as a share of useful time
@@ -126,6 +127,11 @@ class Selection:
         return self.recommended == self.full.strategy
 
     @property
+    def advised(self) -> str | None:
+        """What is recommended; None where jobs do not finish under it, nor under anything else."""
+        return self.recommended if self.chosen.finished_fraction == 1 else None
+
+    @property
     def chosen(self) -> PricedInterval:
         """The candidate that is recommended."""
         return self.at_best[self.recommended]
@@ -158,7 +164,7 @@ class Selection:
         is_auc = self.limit.quantity == Metric.AUC and isfinite(candidate.loss.mean)
         lossless = 0.0 if strategy_key(candidate.policy) is None else None
         loss = candidate.loss.mean if is_auc and candidate.policy.leaves_stale else lossless
-        return JobUse(self.useful_h, overhead, candidate.n_saves, loss)
+        return JobUse(self.useful_h, overhead, candidate.n_made, loss)
 
 
 # --------------------------------------------------------------------------- its results folder

@@ -22,10 +22,12 @@ from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results import pipeline
 from cprsim.results.limit import Limit, pls_alone
+from cprsim.results.money import USEFUL, JobUse, prices_of
 from cprsim.results.pipeline import StrategyOutcome
 from cprsim.scenario.assemble import Experiment, policy_of
 from cprsim.scenario.cluster import OwnCosts
 from cprsim.scenario.failures import EMB_PS
+from cprsim.scenario.prices import STORAGE_WRITTEN
 from cprsim.scenario.recovery import RecoverySection, SubSavesSection
 from cprsim.scenario.schema import dump_entry
 
@@ -51,6 +53,8 @@ class Evaluated:
     pls: Floats
     lost: Prediction  # in the limited quantity
     waiting: float = 0.0  # mean waits for spares / work done
+    n_made: float = 0.0  # mean saves, of all tiers
+    written: float = 0.0  # the cost of what it writes, as a share of that of the useful hours
 
     @property
     def finished(self) -> bool:
@@ -59,7 +63,8 @@ class Evaluated:
 
     @property
     def mean_overhead(self) -> float:
-        return float(self.overhead.mean()) if self.finished else inf
+        """The mean, and where writing has a price, what that adds."""
+        return float(self.overhead.mean()) + self.written if self.finished else inf
 
     def within_limit(self, limit: Limit) -> bool:
         """Whether the upper bound of its loss keeps the limit."""
@@ -176,6 +181,7 @@ class CandidateEvaluator:
             done_h = np.where(finished, costs.useful_h, useful_h)
         part = 1.0 if policy.sub_saves is None else policy.sub_saves.fraction
         pls = lost_portion(losses.since_save_h, losses, costs.replication, useful_h)
+        n_made = float(costs.n_saves.mean())
         return Evaluated(
             strategy=name,
             policy=policy,
@@ -186,7 +192,15 @@ class CandidateEvaluator:
             waiting=float((costs.hours_of("wait") / done_h).mean()),
             pls=pls,
             lost=self._lost(policy, outcome, pls),
+            n_made=n_made,
+            written=self._written(policy, n_made),
         )
+
+    def _written(self, policy: Policy, n_made: float) -> float:
+        if (prices := prices_of(self.experiment.scenario)) is None:
+            return 0.0
+        cents = prices.billed(policy, JobUse(self.experiment.useful_h, {}, n_made)).job.cents
+        return cents.get(STORAGE_WRITTEN, 0) / (cents.get(USEFUL) or inf)
 
     def _lost(self, policy: Policy, outcome: StrategyOutcome, pls: Floats) -> Prediction:
         """Loss of each replication in the limited quantity."""

@@ -50,6 +50,7 @@ def best(
         and priced.mean_overhead < most
         and (not priced.policy.leaves_stale or priced.within_limit(evaluator.limit))
     ]
+    good = [priced for priced in good if priced.n_writes >= n_enough] or good
     as_good = [one for one in good if one.mean_overhead <= WORTH_A_SAVE * found.mean_overhead]
     if as_good:
         return max(as_good, key=lambda priced: priced.n_writes)

@@ -98,8 +98,9 @@ def answered(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
     chosen = selection.chosen
+    able = [name for name in selection.finishing if not evaluator.options[name].not_counted]
     assumption = decisive_assumption(
-        loaded, chosen.strategy, selection.entries, chosen.overhead.mean
+        loaded, {chosen.strategy: able}, {chosen.strategy: chosen.overhead.mean}, selection.entries
     )
     stand_in = evaluator.limit.metric is not None and is_stand_in(loaded)
     return replace(
@@ -109,7 +110,7 @@ def answered(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection
         stand_in=stand_in,
         assumption=assumption,
         spares=_spares(evaluator, selection),
-        takes=takes_of(selection.chosen.policy, evaluator.experiment),
+        takes=takes_of(chosen.policy, evaluator.experiment) if selection.advised else "",
         n_nodes=evaluator.experiment.cluster.n_nodes,
     )
 
@@ -204,6 +205,7 @@ def candidate_of(
         strategy=priced.strategy,
         policy=policy,
         n_saves=priced.n_saves,
+        n_made=priced.n_made,
         finished_fraction=priced.finished_fraction,
         overhead=Estimate.of_mean(priced.overhead) if priced.finished else unknown,
         waiting=priced.waiting,

@@ -38,7 +38,7 @@ from cprsim.errors import ParameterError, watch
 from cprsim.pages.figures import save_figures
 from cprsim.results import pipeline
 from cprsim.results.folder import load_or_compute, write_record
-from cprsim.results.limit import limit_of
+from cprsim.results.limit import held_limits, limit_of
 from cprsim.results.run import write_run
 from cprsim.results.unknown import break_evens_of, contending, decisive_assumption, spares_of
 from cprsim.scenario.assemble import assemble
@@ -158,12 +158,15 @@ def systems(
             if best is not None:
                 shown = {system.name: system.overhead.mean for system in comparison.ranked_systems}
                 entries = {name: known.text for name, known in facts.items()}
+                choices = {best: contending(entries, costs, best)}
+                if (runs := comparison.cheapest_that_runs) is not None and runs.name != best:
+                    run_today = {name: costs[name] for name in costs if facts[name].runs_anywhere}
+                    choices[runs.name] = contending(entries, run_today, runs.name)
+                tried = {name: text for able in choices.values() for name, text in able.items()}
                 comparison = replace(
                     comparison,
                     break_evens=break_evens_of(loaded, entries, costs, best),
-                    assumption=decisive_assumption(
-                        loaded, best, contending(entries, costs, best), shown[best]
-                    ),
+                    assumption=decisive_assumption(loaded, choices, shown, tried),
                 )
             watch.doing("simulating numbers of spares")
             able = {system.name: system.summary for system in comparison.able}
@@ -177,7 +180,15 @@ def systems(
                 save_figures(document_of_systems(comparison).drawings, result.path)
 
         return load_comparison(
-            write_run(target, loaded, run, outcome, finish, replication=None).path
+            write_run(
+                target,
+                loaded,
+                run,
+                outcome,
+                finish,
+                replication=None,
+                limits=held_limits(loaded, outcome),
+            ).path
         )
 
     stored = load_or_compute(

@@ -346,7 +346,8 @@ def _saved(system: RankedSystem, now: RankedSystem, comparison: Comparison) -> s
     if system.name in bills and now.name in bills:
         then, month = bills[now.name].month, bills[system.name].month
         cents = then.total_cents - month.total_cents
-        words += f" and {shown(cents, month.currency)} per {WORK}"
+        amount = f"{shown(abs(cents), month.currency)}{' more' * (cents < 0)} per {WORK}"
+        words += f", but costs {amount}" if cents < 0 else f" and {amount}"
     return words
 
 
@@ -380,7 +381,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         cheapest_policy = comparison.cheapest.policy
         yield kept_sentence(cheapest_policy.name, cheapest_policy, comparison.none_clean)
     for system in ranked_systems:
-        if system.facts.accepted and system.policy.leaves_stale:
+        if system.facts.accepted and system.policy.leaves_stale and not system.over:
             pls = f"PLS {system.summary['pls'].mean:.3g}"
             yield f"{system.name} leaves shards stale, {pls}: its entry accepts it (`target_pls`)."
     lossy = [system for system in ranked_systems if system.accuracy not in ELIGIBLE]
@@ -426,6 +427,8 @@ def _few(names: Sequence[str]) -> str:
 
 def _why_not_the_best(system: RankedSystem) -> str:
     """Of a system that loses accuracy."""
+    if system.over:
+        return system.over
     if system.accuracy == PRICED:
         return "loses AUC that no limit (section 'accuracy') allows"
     return system.facts.not_counted or "the accuracy loss of stale shards is not priced"

@@ -8,7 +8,7 @@ from itertools import count
 
 from cprsim.commands.select.deciding import decide
 from cprsim.commands.select.pricing import FULL, RELOADING, PricedEntry, evaluator_of
-from cprsim.commands.select.retention import with_fewest_contents
+from cprsim.commands.select.retention import enough_contents, with_fewest_contents
 from cprsim.errors import MissingKeyError, ParameterError, choices
 from cprsim.job.policy import Policy
 from cprsim.recovery.paper import NEVER, STRATEGIES
@@ -188,7 +188,7 @@ def at_their_best(
     at_best, left_out = list[Candidate](), dict[str, LeftOut]()
     for candidate in candidates:
         if candidate.name not in options:
-            at_best.append(candidate)
+            at_best.append(_keeping_enough(candidate, experiment))
         elif (priced := best.get(candidate.name)) is not None:
             option = evaluator.options[candidate.name]
             if option.interval is not None:
@@ -198,6 +198,15 @@ def at_their_best(
         else:
             left_out[candidate.name] = LeftOut(NONE_KEEPS if candidate.name in best else NOT_KNOWN)
     return at_best, left_out
+
+
+def _keeping_enough(candidate: Candidate, experiment: Experiment) -> Candidate:
+    """A candidate at its own interval with the contents that silent errors ask for."""
+    if candidate.is_today or experiment.scenario.silent is None:
+        return candidate
+    n = enough_contents(candidate.policy, experiment, 0.0)
+    entry = PricedEntry(candidate.entry).keeping(n, experiment).entry
+    return replace(candidate, entry=entry, policy=policy_of(entry, experiment))
 
 
 def _is_searched(candidate: Candidate, limit: Limit | None) -> bool:

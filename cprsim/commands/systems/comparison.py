@@ -42,6 +42,7 @@ OVERHEAD, DECIMALS = "overhead_fraction", 12  # what differs beyond these is rou
 BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
 MORE, LESS, TIED = "more", "less", "can't be told"  # where the difference to the best lies
 KEPT, WITHIN, PRICED, UNPRICED = "kept", "within the limit", "priced", "not priced"  # accuracy
+OVER = "over the limit"
 ELIGIBLE = (KEPT, WITHIN)  # to be the best
 
 
@@ -66,6 +67,11 @@ class SystemFacts:
     memory_bytes: float | None = None  # that copies take on a node
     storage_share: float | None = None  # of the storage's bandwidth, by the bytes above
 
+    @property
+    def runs_anywhere(self) -> bool:
+        """Whether maintained software runs it, wherever the job is."""
+        return bool(self.runs_as) and not self.only_on
+
 
 @dataclass(frozen=True, slots=True)
 class RankedSystem:
@@ -75,6 +81,7 @@ class RankedSystem:
     facts: SystemFacts
     summary: Mapping[str, Estimate]  # by quantity
     accuracy: str
+    over: str = ""  # the limits that it exceeds
     is_best: bool = False
     more: Estimate | None = None  # overhead less that of the best; None: it is the best, or none is
     than_today: Estimate | None = None  # the same against how the job runs now
@@ -93,11 +100,6 @@ class RankedSystem:
     def may_be_best(self) -> bool:
         """Whether all jobs finish, accuracy is kept, or the limit, and all costs are known."""
         return self.finishes and self.accuracy in ELIGIBLE and not self.facts.unknown
-
-    @property
-    def runs_anywhere(self) -> bool:
-        """Whether maintained software runs it, wherever the job is."""
-        return bool(self.facts.runs_as) and not self.facts.only_on
 
     @property
     def overhead(self) -> Estimate:
@@ -193,7 +195,7 @@ class Comparison:
     @property
     def cheapest_that_runs(self) -> RankedSystem | None:
         """The cheapest of those that may be the best and that a job can run today."""
-        return next((system for system in self.able if system.runs_anywhere), None)
+        return next((system for system in self.able if system.facts.runs_anywhere), None)
 
     @property
     def unpriced_that_runs(self) -> RankedSystem | None:
@@ -203,7 +205,7 @@ class Comparison:
             for system in self.ranked_systems
             if system.accuracy == UNPRICED and system.finishes and not system.facts.unknown
         )
-        return next((system for system in unpriced if system.runs_anywhere), None)
+        return next((system for system in unpriced if system.facts.runs_anywhere), None)
 
     @property
     def picks(self) -> list[RankedSystem]:
@@ -303,15 +305,17 @@ def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
     ranked_systems = []
     for policy in result.policies:
         facts, of_policy = comparison.facts[policy.name], summary[policy.name]
-        accuracy = _accuracy(policy, facts, of_policy, comparison.limit)
-        ranked_systems.append(RankedSystem(policy, facts, of_policy, accuracy))
+        held = (one for one in result.limits.get(policy.name, ()) if one.is_over)
+        over = ", ".join(one.cell for one in held)
+        accuracy = OVER if over else _accuracy(policy, facts, of_policy, comparison.limit)
+        ranked_systems.append(RankedSystem(policy, facts, of_policy, accuracy, over))
     ranked_systems.sort(key=_place)
     able = [system for system in ranked_systems if system.may_be_best]
 
     def worth(system: RankedSystem) -> tuple[float, bool]:
         """Its overhead, more if it risks all; then whether a job can't run it today."""
         more = WORTH_NO_SAVES if system.risks_all else 0.0
-        return _place(system)[0] + more, not system.runs_anywhere
+        return _place(system)[0] + more, not system.facts.runs_anywhere
 
     able.sort(key=worth)
     best = able[0].name if able else ""
