@@ -93,7 +93,7 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
     for part in re.split(r"\s*(?:[,;|&\n\t]|\s(?:and|und)\s)\s*(?![^\[\]]*\])", plain):
         pieces = re.split(r"\s*[\s+/:]\s*", part)
         alike = {re.sub(r"\d+", "#", piece) for piece in pieces}
-        if re.search(r"[*?]|\[\d\d+\]", part):  # a pattern of a shell
+        if re.search(r"[*?]", part):  # a pattern of a shell
             raise ParameterError(no_list)
         if "[" in part or "]" in part:
             names += [name for piece in re.split(r"[\s+]+", part) for name in expanded(piece)]

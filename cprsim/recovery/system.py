@@ -165,10 +165,11 @@ class JobProfile:
 
     @property
     def all_bytes(self) -> float:
-        """The state of all nodes of the role."""
-        if self.whole_bytes is not None:
-            return self.whole_bytes
-        return self.n_nodes * self.needed("state_bytes")
+        """The state of all nodes of the role, each part once."""
+        whole_bytes = self.whole_bytes
+        if whole_bytes is None:
+            whole_bytes = self.n_nodes * self.needed("state_bytes")
+        return whole_bytes / self.replicas
 
 
 NEEDED_FACTS = {  # by fact: what it is, and the key that gives it

@@ -156,8 +156,9 @@ def prices_of(scenario: Scenario) -> JobPrices | None:
 
 
 def state_bytes_of(cluster: ClusterSection) -> float:
-    """The state on all nodes of a job; 0 where the scenario does not say."""
-    return (cluster.shard_bytes or 0.0) * sum(cluster.n_nodes_of_stateful.values())
+    """The state of a job, each part once, as saves write it; 0 where the scenario does not say."""
+    on_all_nodes = (cluster.shard_bytes or 0.0) * sum(cluster.n_nodes_of_stateful.values())
+    return on_all_nodes / cluster.replicas
 
 
 Used = Mapping[str, tuple[Policy, JobUse]]  # by strategy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,19 @@ import pytest
 from cprsim.errors import ResultError
 from cprsim.job.policy import RELOAD, ROLL_BACK
 from cprsim.pages.money import cheapest, money_table
-from cprsim.results.money import Billed, JobPrices, JobUse, bills_of, cheapest_of, prices_in, summed
+from cprsim.results.money import (
+    Billed,
+    JobPrices,
+    JobUse,
+    bills_of,
+    cheapest_of,
+    prices_in,
+    prices_of,
+    summed,
+)
+from cprsim.scenario.assemble import assemble
 from cprsim.scenario.prices import Bill, Money, Prices
+from cprsim.scenario.reading import load_scenario
 from tests.making import paper_policy, small_scenario
 
 PRICES = Prices(
@@ -70,6 +82,23 @@ def test_a_loss_that_nobody_knows_is_not_free() -> None:
         assert said.startswith(f"Cheapest in all, accuracy not counted: {first}, ")
     nobody = bills_of(JOB, {"full": (OFTEN, unknown), "cpr": (STALE, unknown)})
     assert "accuracy not counted" in cheapest(nobody)
+
+
+@pytest.mark.parametrize("replicas", [1, 4])
+def test_a_save_writes_each_part_of_the_state_once(tmp_path: Path, replicas: int) -> None:
+    """In the bill as in the time that it takes: replicas hold the same."""
+    path, cluster = tmp_path / "job.yaml", {"workers": 16, "replicas": replicas, "state": "100 GB"}
+    path.write_text(
+        f"job: {{useful: 100 h, step: 2 s}}\ncluster: {json.dumps(cluster)}\n"
+        "failures: {kind: job, family: exponential, mtbf: 10 h, role: worker}\n"
+        "costs: {save: transfer, load: transfer, detect: 1 min, reschedule: 5 min}\n"
+        "storage: {bandwidth: 10 GB/s, per_server: 10 GB/s}\n"
+        "recovery: [full]\nprices: {storage_written: 0.01 USD}\n"
+    )
+    experiment = assemble(load_scenario(path))
+    prices, written = prices_of(experiment.scenario), 16 * 100e9 / replicas
+    assert (prices.state_bytes, experiment.facts.all_bytes) == (written, written)
+    assert experiment.facts.write_h * 3600 == pytest.approx(written / 10e9)
 
 
 def test_prices_are_those_of_the_folder(tmp_path: Path) -> None:

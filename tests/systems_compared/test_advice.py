@@ -126,7 +126,8 @@ def test_the_second_line_names_the_spares_that_change_the_winner_and_counts_thei
 
 
 def test_nothing_is_said_of_spares_where_no_job_waits() -> None:
-    found = cprsim.systems(scenario(CLUSTER="spares: 20, repair: 12 h"), only=["gemini", "full"])
+    text = scenario(CLUSTER="spares: 20, repair: 12 h")
+    found = cprsim.systems(text, only=["gemini", "full"], replications=100)
     assert "Waits" not in said(found)
     assert "waiting" not in str(found.document.table)
 
