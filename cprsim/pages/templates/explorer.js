@@ -1,6 +1,6 @@
 "use strict";
 const byId = (id) => document.getElementById(id);
-const REST_MS = 300; // without a move, after which all replications are asked for
+const REST_MS = 200; // without a move, after which all replications are asked for
 const rows = [...document.querySelectorAll(".slider")].map((row) => {
   const [number, low, high] = ["number", "low", "high"].map((key) => parseFloat(row.dataset[key]));
   const [text, range] = ["text", "range"].map((type) => row.querySelector(`[type=${type}]`));
