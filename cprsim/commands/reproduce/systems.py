@@ -167,7 +167,9 @@ def p_groups_survive(n: int, m: int, k: int) -> float:
 
 def _memory_survives(place: str, n_nodes: int, k: int, n: int) -> StudyEstimate:
     """Share of jobs that recover from memory after a simultaneous failure of k machines."""
-    job = facts(n_nodes, useful_h=3.25, step_h=0.5, scopes=(NODE,), load=Constant(2.0))
+    job = facts(
+        n_nodes, useful_h=3.25, step_h=0.5, scopes=(NODE,), load=Constant(2.0), replicas=1
+    )  # fmt: skip
     rng = stream(SEED, 0, f"gemini/{place}/{n_nodes}/{k}")
     at_h = rng.uniform(0.8, 2.9, n)  # after the first copy, before the first remote save
     lost = np.argsort(rng.random((n, n_nodes)), axis=1)[:, :k]
@@ -186,7 +188,7 @@ def gemini_wasted(n: int) -> Estimates:
     job = facts(
         16, useful_h=100 * whole_h, step_h=whole_h / 4.0, scopes=(NODE,), load=Constant(whole_h),
         state_bytes=530e9 * 12.0 / 16.0, node_bytes_per_h=400e9 / 8.0 * 3600.0,
-        storage=Storage(20e9 / 8.0 * 3600.0),
+        storage=Storage(20e9 / 8.0 * 3600.0), replicas=1,
     )  # fmt: skip
     failures = poisson(job, n, "gemini/wasted", 0.02, n_together=16)
     costs = costs_of(job, "gemini", failures, remote_every=0.01)

@@ -70,7 +70,8 @@ PLANS: list[tuple[str, dict[str, Any], dict[str, Any], str, float | tuple[float,
     ("hsdp", {"group": 4, "stall": 0.0625}, GROUPS, "every 0",  # the other group of 4 is out
      sqrt(2 * SNAPSHOT_H / (1e-3 * 4 * (0.0625 + RESCHEDULE_H + COPY_H) / 8000.0))),
     ("moc", MOC, {"mtbf_h": 6.0}, "every 0", sqrt(2 * (SNAPSHOT_H - STEP_H) * 6.0)),
-    ("paracckpt", {"other_paths": 8.0}, {}, "takes 0", (SNAPSHOT_H, 8 * 1.0 / (8.0 + 8.0))),
+    # of 8 replicas one is written
+    ("paracckpt", {"other_paths": 8.0}, {}, "takes 0", (SNAPSHOT_H, 1.0 / (8.0 + 8.0))),
     ("fti", LEVELS | {"encoding": 2.0}, {"useful_h": 1e9}, "takes 2", (PARTNER_H + 0.5, 0.0)),
     ("gemini", {}, COPIES, "takes 0", (0.0, 0.0625)),
     ("gemini", {"idle": 0.03125, "every": 0.5}, COPIES, "takes 0", (0.03125, 0.5)),  # B/r - h
