@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError, TraceError, one_line
-from cprsim.failures.outages import PLANNED as PLANNED_WORK
+from cprsim.failures.outages import PLANNED_WORK
 from cprsim.job.records import Ints
 from cprsim.logs.files import trace_error
 from cprsim.logs.reading import header_line, named_columns

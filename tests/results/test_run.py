@@ -29,6 +29,7 @@ def test_verdicts_say_what_the_numbers_do_not(write):
     assert said[0].startswith("none never finishes: of 2 replications none was done")
     assert said[1].startswith("full often does not finish: 50.0 % of 2 replications")
     assert said[2].startswith("lazy never saves: its interval of 11 h is longer than the job. One")
+    assert said[2].endswith("stalls only 0 % of the useful time; an interval of 5 h saves once.")
 
 
 def test_savings_are_against_a_full_recovery_that_finished(write):

@@ -233,6 +233,6 @@ def _cautions(result: FleetResult) -> list[str]:
 
 
 def _stale(option: FleetOption, without: str) -> str:
-    """What it leaves stale by its limits; without any, its PLS and other words."""
+    """Losses of an option beside their limits; without limits, its PLS and `without`."""
     pls = f"a job's PLS is {estimated(option.statistics['pls'], 100)} % on average; {without}"
     return "; ".join(held.cell for held in option.limits) or pls

@@ -111,7 +111,7 @@ class FleetOption:
 
     @property
     def keeps_limits(self) -> bool:
-        """Whether it leaves no shard stale, or so few that an entry or `accuracy` allows them."""
+        """Whether it leaves no shard stale, or its PLS is within the limits."""
         kept = [held.bound <= held.most for held in self.limits]
         return self.statistics["pls"].mean == 0.0 or (bool(kept) and all(kept))
 
@@ -248,7 +248,7 @@ def run_options(
 
 
 def _held(option: FleetOption, loaded: LoadedScenario, number: int) -> Iterator[HeldLimit]:
-    """The limits of what stale shards lose; of a fleet the mean PLS of its jobs alone is known."""
+    """Limits of the accuracy loss; fleets know the mean PLS of their jobs, no other loss."""
     section, entry = loaded.scenario.accuracy, loaded.scenario.recovery[number]
     mean, low, high = option.statistics["pls"].triple
     for limit in limits_in(section) if section is not None else ():

@@ -316,11 +316,11 @@ def _no_whole_save(policy: Policy, useful_h: float) -> str:
     if not writes_parts_only(policy, useful_h):
         stalls_h = (c.stall.mean_h for c in policy.captures if c.stall is not None)
         share = sum(stalls_h) / useful_h
-        once = f": little; an interval of {hours(useful_h / 2)} makes it save once"
-        said = (
-            f"{policy.name} never saves: {why}. One save stalls {percent(share)} of the useful time"
-        )
-        return f"{said}{once if share < WORTH_NO_SAVES else ''}."
+        said = f"{policy.name} never saves: {why}. One save stalls"
+        if share >= WORTH_NO_SAVES:
+            return f"{said} {percent(share)} of the useful time."
+        half = hours(useful_h / 2)
+        return f"{said} only {percent(share)} of the useful time; an interval of {half} saves once."
     return f"{policy.name} ends no whole checkpoint: {why}. It saves {saves(policy, useful_h)}."
 
 

@@ -128,7 +128,7 @@ class Selection:
 
     @property
     def advised(self) -> str | None:
-        """What is recommended; None where jobs do not finish under it, nor under anything else."""
+        """The recommended strategy; None if no strategy lets all jobs finish."""
         return self.recommended if self.chosen.finished_fraction == 1 else None
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.outages import MUCH, PLANNED, Outages, n_repeats, n_rows
+from cprsim.failures.outages import MUCH, PLANNED_WORK, Outages, n_repeats, n_rows
 from cprsim.job.records import ROUNDED_Z_95, WEEK_H, Estimate, Ints
 from cprsim.logs.fit.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, FittedQuantity, Ranking, rank
@@ -33,7 +33,8 @@ from cprsim.logs.fit.trend import Trend, silences, trend
 MOST_REASONS = 4
 NOTE_KINDS = {"outages": "", "merged": "merged", "no failures": "no_failure", "left out": "dropped"}
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
-MOSTLY, NEAR_H = 0.5, 5 / 60
+MOSTLY = 0.5
+NEAR_H = 5 / 60  # between outages that one node may have under two names
 N_WORST = 3  # nodes that are named
 WORTH_AIC = 10.0  # by how much unequal nodes have to be better to be asked for
 FACTS = {
@@ -180,9 +181,10 @@ class Fitted:
         groups, n_again = self.larger_groups, n_repeats(self.outages.where(self.outages.placed))
         known, window_h = self.outages.where(~self.outages.guessed), self.outages.window_h
         apart_h, n = np.diff(self.outages.where(self.outages.placed).failed_at_h), self.n_failures
+        # independent failures at one rate: n^2 x NEAR_H / window_h such pairs, by chance
         near = (apart_h > 0) & (apart_h <= NEAR_H) & (np.diff(self._node) != 0)
         names = self.outages.cause_names
-        planned = [k for k, name in enumerate(names) if re.search(PLANNED, name)]
+        planned = [k for k, name in enumerate(names) if re.search(PLANNED_WORK, name)]
         is_planned = np.isin(self.outages.cause_code, planned) & self.outages.chosen
         down_h = np.minimum(known.end_h, window_h) - np.maximum(known.start_h, 0.0)
         down = float(down_h.sum()) / max(self.outages.node_hours, 1.0)

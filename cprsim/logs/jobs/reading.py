@@ -150,7 +150,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _content(path: Path) -> bytes:
-    """What is the same for a file and its copy, packed or not."""
+    """Digest of the unpacked content, equal for copies of a file."""
     with opened(path, None) as file:
         return file_digest(file, "sha256").digest()
 
