@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cprsim.job.distributions import Constant, Exponential, Mixture
+from cprsim.job.legal import problems
 from cprsim.job.policy import (
     CHECK,
     NO_CONTENT,
@@ -780,7 +781,38 @@ def plain(seed: int) -> Case:
     )  # fmt: skip
     if dice.chance(0.3):
         job = replace(job, horizon_h=useful_h * dice.between(0.5, 1.8))
+    if dice.chance(0.5):
+        job = nearly_plain(dice, job)
     return job, random_failures(dice, job)
+
+
+def nearly_plain(dice: Dice, job: SimulatedJob) -> SimulatedJob:
+    """One thing is as the closed form, which takes jobs from failure to failure, has it not."""
+    policy, hours = job.policy, Constant(0.01 * job.useful_h)
+
+    def all_of(name: str, **changes: Any) -> SimulatedJob:
+        changed = tuple(replace(one, **changes) for one in getattr(policy, name))
+        return with_policy(job, **{name: changed})
+
+    def more_stages(stage: Stage) -> SimulatedJob:
+        rules = (replace(rule, stages=(*rule.stages, stage)) for rule in policy.rules)
+        return with_policy(job, rules=tuple(rules))
+
+    jobs = [
+        with_policy(job, tax=Tax(0.1)),
+        replace(job, cluster=replace(job.cluster, n_spares=1)),
+        all_of("captures", background=hours), all_of("captures", p_fail=0.3),
+        all_of("tiers", p_corrupt=0.3), all_of("tiers", medium=Medium.HOST, placement=Ring(2)),
+        all_of("rules", replay_speed=2.0), all_of("rules", speed_meanwhile=0.5),
+        *(all_of("rules", to=to, sources=()) for to in (To.STEP_BEGUN, To.START)),
+        *(all_of("rules", reverts=reverts, sources=()) for reverts in Reverts),
+        more_stages(Stage(StageKind.REPLAY)), more_stages(Stage(StageKind.REGROUP, hours, False)),
+        more_stages(Stage(StageKind.REGROUP, hours, copies_again=True)),
+        with_policy(job, rules=(replace(policy.rules[-1], scopes=()), *policy.rules)),
+    ]  # fmt: skip
+    return dice.one_of(
+        [one for one in jobs if not any(problems(one.policy, one.cluster, one.scopes))]
+    )
 
 
 CASES: dict[str, Callable[[int], Case]] = {

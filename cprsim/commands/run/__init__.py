@@ -20,7 +20,7 @@ from cprsim.commands.options import (
     source_of,
 )
 from cprsim.commands.run.answer import answer_of_run, drawings_of_run
-from cprsim.commands.run.sentences import takes_of
+from cprsim.commands.run.sentences import kept_by, takes_of
 from cprsim.errors import ParameterError, one_line, watch
 from cprsim.pages.figures import drawing
 from cprsim.results import pipeline
@@ -114,6 +114,9 @@ def run(
             choice = cheapest_of(
                 experiment.policies, summary, experiment.useful_h, decisive["limits"]
             )
+            if choice is None:  # contents that are all bad may be why none finishes
+                kept = (kept_by(policy, experiment) for policy in experiment.policies)
+                decisive["takes"] = " ".join(filter(None, kept))
         if choice is not None:
             able = {
                 policy.name: of

@@ -188,10 +188,14 @@ def storage_share(policy: Policy, experiment: Experiment) -> float | None:
 def takes_of(policy: Policy, experiment: Experiment) -> str:
     """`takes` of one policy, and how often the contents that it keeps are all bad."""
     taken = memory_of_copies(policy, experiment), storage_share(policy, experiment)
-    sentences, bad = [takes([(policy.name, *taken)])], none_clean_of(experiment, policy)
-    if bad is not None:
-        sentences.append(kept_sentence(policy.name, policy, bad))
+    sentences = takes([(policy.name, *taken)]), kept_by(policy, experiment)
     return " ".join(filter(None, sentences))
+
+
+def kept_by(policy: Policy, experiment: Experiment) -> str:
+    """`kept_sentence` of a policy; empty without silent errors or contents."""
+    bad = none_clean_of(experiment, policy)
+    return "" if bad is None else kept_sentence(policy.name, policy, bad)
 
 
 def takes(of_each: Iterable[tuple[str, float | None, float | None]]) -> str:
@@ -280,7 +284,7 @@ def verdicts(result: Result) -> Iterator[str]:
         if finished.mean == 0:
             yield (
                 f"{name} never finishes: of {count(finished.n, 'replication')} none was done after "
-                f"{STOPPING_LIMITS}; failures come faster than it recovers."
+                f"{STOPPING_LIMITS}; failures take all of its time."
             )
         elif finished.mean < 1:
             yield (
