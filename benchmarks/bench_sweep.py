@@ -121,7 +121,7 @@ def keeping_s() -> float:
         said = ["simulation.replications=10"]
         points = points_of(load_scenario(scenario, said, ["recovery.interval=1 h,2 h"]))
         store = PointStore(Path(folder))
-        (body, _), _ = run_points(points, store, Workers(1))
+        body, _ = run_points(points, store, Workers(1))
         pickled, n = pickle.dumps(body), 500
         began = perf_counter()
         for i in range(n):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 OVER = ("--over", "costs.save=1 min,2 min", "--workers", 1)
 # What is killed, the function in which it kills itself, and what reads its folder.
 KILLED = {
-    "run": (("run", "small.yaml"), "cprsim.results.folder._installed", load_result),
+    "run": (("run", "small.yaml"), "cprsim.results.folder.git_state", load_result),
     "select": (
         ("select", "small.yaml", "--target-pls", 0.1, "--replications", 100),
         "cprsim.results.folder._put_in_place",

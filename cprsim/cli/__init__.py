@@ -28,11 +28,8 @@ SEARCH_AFTER = (50_000, 20, 50)
 
 
 def main() -> NoReturn:
-    """Entry point of the program; ends the process with its exit code.
+    """Entry point of the program; ends the process with an exit code of `cprsim --help`.
 
-    0: done. 1: operating-system error, e.g. the disk is full. 2: the input is wrong, or needs too
-    much memory. 3: a rehearsal found the machine too busy. 4: the overhead exceeds `--fail-above`.
-    70: internal error, a defect. 130: interrupted. 141: output pipe closed. 143: ended by SIGTERM.
     Each code but 0, 141 and 143 comes with a message on stderr.
     """
     code: str | int | None = 0
@@ -43,7 +40,9 @@ def main() -> NoReturn:
             heed_interrupts()
             from cprsim.cli.app import app
 
-            _survive_any_encoding()
+            for stream in (sys.stdout, sys.stderr):  # signs that the encoding lacks, such as ±
+                with suppress(AttributeError):
+                    stream.reconfigure(errors="replace")  # type: ignore[union-attr]
             app(prog_name="cprsim")
     except SystemExit as end:
         code = end.code
@@ -69,13 +68,6 @@ def _open_what_is_closed() -> None:
                     os.dup2(nowhere, number)
                     os.close(nowhere)
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - lives on
-
-
-def _survive_any_encoding() -> None:
-    """Print a question mark for a sign, such as ±, that the terminal's encoding lacks."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
 def _flushed(code: str | int | None) -> str | int | None:

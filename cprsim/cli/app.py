@@ -254,15 +254,6 @@ class Guarded(TyperGroup):
             watch.command = []
 
 
-def show_the_work() -> None:
-    """Report the work of this process on stderr: steps, progress, warnings, stored results."""
-    watch.doing, watch.progress = status.doing, status.progress
-    watch.warn = lambda message: warn(f"cprsim: {message}")
-    watch.keeps = keeps.append
-    watch.command = ["cprsim", *sys.argv[1:]]
-    keeps.clear()
-
-
 # Plain help: the rich one takes twice as long.
 app = typer.Typer(
     cls=Guarded,
@@ -300,4 +291,9 @@ def cprsim_command(
     """
     status.quiet, status.verbose = quiet, verbose
     status.doing("loading")
-    show_the_work()
+    # the work of this process is reported on stderr
+    watch.doing, watch.progress = status.doing, status.progress
+    watch.warn = lambda message: warn(f"cprsim: {message}")
+    watch.keeps = keeps.append
+    watch.command = ["cprsim", *sys.argv[1:]]
+    keeps.clear()

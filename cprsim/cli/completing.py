@@ -102,13 +102,11 @@ def _keys(node: dict[str, Any], value: Any, path: str = "", system: str = "") ->
                 found += [
                     one for form in forms for one in _keys(form.get("items", {}), entry, under, of)
                 ]
-            if isinstance(inner, dict) or all(map(_is_section, forms)):
+            if isinstance(inner, dict) or all(
+                "properties" in form or form.get("type") == "null" for form in forms
+            ):
                 found += _keys(below, inner, f"{key}.", system)
             yield from found or [key]
-
-
-def _is_section(form: dict[str, Any]) -> bool:
-    return "properties" in form or form.get("type") == "null"
 
 
 def _forms(node: dict[str, Any]) -> list[dict[str, Any]]:

@@ -117,7 +117,6 @@ class StatusLine:
 
     @contextmanager
     def alive(self) -> Iterator[None]:
-        """Show the steps while the block runs."""
         self._over.clear()
         self._began = self._last = monotonic()
         self.doing("starting")

@@ -19,7 +19,7 @@ from itertools import takewhile
 from math import inf, isfinite, isnan, nan
 from operator import not_
 from pathlib import Path
-from typing import IO, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from cprsim.errors import ResultError, WriteError, one_line
 from cprsim.version import PACKAGE
@@ -159,21 +159,20 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def whole_file(path: Path, put: Callable[[Path, Path], object] = os.replace) -> Iterator[IO[str]]:
-    """Open a temporary file that replaces `path` after the block, flushed to the disk.
+def write_whole(path: Path, text: str, put: Callable[[Path, Path], object] = os.replace) -> None:
+    """Write a text into a temporary file that then replaces `path`, flushed to the disk.
 
-    After an error `path` is unchanged and the temporary file is deleted. A pipe or a device is
-    written to directly.
+    After an error, an OSError, `path` is unchanged and the temporary file is deleted. A pipe or a
+    device is written to directly.
     """
     if path.exists() and not path.is_file():
-        with naming(path), path.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
+        with naming(path):
+            path.write_text(text, "utf-8", newline="\n")
         return
     unfinished = path.with_name(f".{path.name}.{os.urandom(4).hex()}{UNFINISHED}")
     try:
         with naming(path), unfinished.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         put(unfinished, path)
@@ -193,12 +192,6 @@ def writes(file: object) -> Iterator[None]:
         raise WriteError(f"can't write {file}: {error.strerror or error}") from error
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text, replacing an existing file. Raises OSError."""
-    with whole_file(path) as file:
-        file.write(text)
-
-
 def require_new(path: Path) -> None:
     """Check before the work that a file of that name can be created. Raises ResultError."""
     if path.exists() or path.is_symlink():
@@ -213,8 +206,7 @@ def write_new(path: Path, text: str) -> None:
     """Write a new file and flush it to the disk. Raises ResultError if the file exists."""
     with writes(path):
         try:
-            with whole_file(path, put=_rename_to_new) as file:
-                file.write(text)
+            write_whole(path, text, put=_rename_to_new)
         except FileExistsError:
             raise _there_already(path) from None
 

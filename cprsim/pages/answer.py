@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.pages.document import Document
@@ -18,10 +20,6 @@ from cprsim.pages.figures import displayed
 from cprsim.pages.html import fragment
 from cprsim.pages.markdown import write_page
 from cprsim.pages.terminal import text_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 ANSWER_FORMAT = 2  # of the JSON object
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from matplotlib.figure import Figure
 
 MOST_ROWS = 200  # of a table on a page
 
@@ -49,20 +48,13 @@ def row_columns(name: str, *numbers: str) -> list[Column]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table whose first column names the row.
-
-    Parameters
-    ----------
-    caption : its title
-    columns, rows : a row has a cell for each column
-    grouped : the first column names a group of rows, the second the row
-    """
+    """A table whose first column names the row."""
 
     kind: ClassVar[str] = "table"
     caption: str
     columns: Sequence[Column]
-    rows: Sequence[Sequence[str]]
-    grouped: bool = False
+    rows: Sequence[Sequence[str]]  # a cell for each column
+    grouped: bool = False  # the first column names a group of rows, the second the row
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +68,14 @@ class ListingBlock:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure, drawn when a renderer needs it; a terminal shows none.
-
-    Parameters
-    ----------
-    caption : title of the figure
-    alternative : description of the figure for readers who can't see it
-    choices : keywords that `draw` takes, with their values
-    """
+    """A figure, drawn when a renderer needs it; a terminal shows none."""
 
     kind: ClassVar[str] = "picture"
     caption: str
-    alternative: str
+    alternative: str  # description of the figure for readers who can't see it
     draw: Callable[..., Figure]
     name: str = ""  # of its file
-    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)  # keywords of `draw`
 
 
 Block = Words | Table | ListingBlock | Picture
@@ -132,19 +117,16 @@ class Document:
 
     @property
     def main(self) -> list[Block]:
-        """Table and remarks."""
         table: list[Block] = [] if self.table is None else [self.table]
         remarks = [*self.remarks, *filter(None, [self.turns_on])]
         return [*table, *([Words(remarks)] if remarks else [])]
 
     @property
     def blocks(self) -> list[Block]:
-        """All blocks."""
         return [*self.main, *(block for section in self.sections for block in section.blocks)]
 
     @property
     def pictures(self) -> list[Picture]:
-        """All figures."""
         return [block for block in self.blocks if isinstance(block, Picture)]
 
     @property

@@ -20,7 +20,6 @@ from zlib import crc32
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -249,11 +248,6 @@ def title_figure(figure: Figure, title: str, caption: str) -> None:
     )  # fmt: skip
     below_title = 1 - 1.9 * TITLE_POINTS / 72 / height_in
     figure.text(0.011, below_title, lines, fontsize=CAPTION_POINTS, color=CAPTION, va="top")
-
-
-def percent_axis(axis: Axis) -> None:
-    """Label the ticks of shares in per cent."""
-    axis.set_major_formatter(lambda value, _: f"{round(100 * value, 9):g}")
 
 
 def log_scale(axes: Axes, direction: str) -> None:

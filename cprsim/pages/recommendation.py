@@ -38,13 +38,14 @@ def recommendation(
     maintained implementation, None where it stands in a paper only.
     """
     name, system = entry.get("name", entry["strategy"]), SYSTEMS[entry["strategy"]]
+    other = None if beats == name else beats
     return {
         "name": name,
         "strategy": entry["strategy"],
         "entry": {key: value for key, value in entry.items() if value not in (None, {})},
         "overhead": overhead.by_name,
-        "beats": None if beats is None or beats == name else beats,
-        "by": None if beats is None or beats == name or less is None else less.by_name,
+        "beats": other,
+        "by": None if other is None or less is None else less.by_name,
         "turns_on": turns_on,
         "runs_as": system.said_to_run_as or None,
     }

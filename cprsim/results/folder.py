@@ -30,7 +30,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -66,7 +66,6 @@ class ResultTarget:
 
     @property
     def folder(self) -> Path:
-        """Path of the finished folder."""
         return self.root / self.identity.folder_name
 
 
@@ -98,12 +97,8 @@ def load_or_compute(
 ) -> StoredResult[Made]:
     """Read the results folder of a scenario, or make it if there is no sound one.
 
-    Parameters
-    ----------
-    folder : of results folders; None: a temporary one, and figures are drawn on demand
-    read, make : functions that read a finished folder, and that write `ResultTarget.folder`
-    kind, replay, identity : see `cprsim.results.identity`
-    one_writer : exclude other processes that make the same folder
+    `folder` holds results folders; None: a temporary one, and figures are drawn on demand. With
+    `one_writer`, other processes that make the same folder are excluded.
     """
     root = Path(tempfile.mkdtemp(prefix="cprsim-") if folder is None else str(folder))
     about = {"seed": loaded.scenario.simulation.seed, "command": watch.command}
@@ -155,42 +150,32 @@ def new_folder(target: ResultTarget, **more: Any) -> Iterator[Path]:
 def write_manifest(
     folder: Path, identity: Identity, about: Mapping[str, Any], started: datetime
 ) -> None:
-    """Describe a folder whose other files are complete."""
+    """Describe a folder whose other files are complete, and list them."""
     now = datetime.now(UTC)
-    seal(
-        folder,
-        {
-            "format": RESULT_FORMAT,
-            "name": identity.name,
-            "replay": identity.replay,
-            "digest": identity.digest,
-            **about,
-            "inputs": dict(identity.inputs),
-            "cprsim": {"version": __version__, "source": source_digest(), "git": git_state()},
-            "python": platform.python_version(),
-            "libraries": {name: _installed(name) for name in LIBRARIES},
-            "files": {},
-            "started_at": started.isoformat(timespec="seconds"),
-            "finished_at": now.isoformat(timespec="seconds"),
-            "took_s": round((now - started).total_seconds(), 3),
-            "host": {
-                "name": platform.node(),
-                "platform": platform.platform(),
-                "cores": os.cpu_count(),
-            },
+    manifest = {
+        "format": RESULT_FORMAT,
+        "name": identity.name,
+        "replay": identity.replay,
+        "digest": identity.digest,
+        **about,
+        "inputs": dict(identity.inputs),
+        "cprsim": {"version": __version__, "source": source_digest(), "git": git_state()},
+        "python": platform.python_version(),
+        "libraries": {name: version(name) for name in LIBRARIES},
+        "files": {
+            path.name: {"sha256": file_digest(path), "bytes": path.stat().st_size}
+            for path in sorted(folder.iterdir())
         },
-    )
-
-
-def seal(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write a manifest that lists the files of the folder, atomically."""
-    files = {
-        path.name: {"sha256": file_digest(path), "bytes": path.stat().st_size}
-        for path in sorted(folder.iterdir())
-        if path.name != MANIFEST
+        "started_at": started.isoformat(timespec="seconds"),
+        "finished_at": now.isoformat(timespec="seconds"),
+        "took_s": round((now - started).total_seconds(), 3),
+        "host": {
+            "name": platform.node(),
+            "platform": platform.platform(),
+            "cores": os.cpu_count(),
+        },
     }
-    listed = {**manifest, "files": files}
-    write_whole(folder / MANIFEST, json_text({**listed, DIGEST: _digest(listed)}))
+    write_whole(folder / MANIFEST, json_text({**manifest, DIGEST: _digest(manifest)}))
 
 
 def results_in(folder: Path) -> list[Path]:
@@ -277,14 +262,6 @@ def _git(folder: Path, *arguments: str) -> str:
     command = ["git", "-C", str(folder), *arguments]
     process = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     return process.stdout.strip()
-
-
-@cache
-def _installed(library: str) -> str | None:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None
 
 
 # --------------------------------------------------------------------------- files
@@ -384,7 +361,12 @@ def publishing(final: Path) -> Iterator[Path]:
 
 def _put_in_place(new: Path, final: Path) -> None:
     if final.exists() and damage(final) is not None:
-        _require_ours(final, new)
+        foreign = {path.name for path in final.iterdir()} - {path.name for path in new.iterdir()}
+        if foreign:
+            raise ResultError(
+                f"{final} is damaged, but also holds {', '.join(sorted(foreign))}, which cprsim "
+                "did not write; move it away and run again"
+            )
         with suppress(FileNotFoundError):  # another run has moved it
             final.rename(new.parent / "damaged")
     try:
@@ -488,15 +470,3 @@ def remove_leftovers(root: Path) -> list[Path]:
             finally:
                 os.close(lock)
     return removed
-
-
-def _require_ours(final: Path, new: Path) -> None:
-    """A damaged folder is deleted, so it must hold nothing that cprsim did not write."""
-    foreign = sorted(
-        {path.name for path in final.iterdir()} - {path.name for path in new.iterdir()}
-    )
-    if foreign:
-        raise ResultError(
-            f"{final} is damaged, but also holds {', '.join(foreign)}, which cprsim did not write; "
-            "move it away and run again"
-        )

@@ -146,10 +146,10 @@ def inputs_of(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[
 def flat(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
     """Dotted keys and values as texts; entries of a list by their name where they have one."""
     if isinstance(value, list) and value and all(_name(entry) for entry in value):
-        unnamed = [
-            {name: inner for name, inner in entry.items() if name != "name"} for entry in value
-        ]
-        value = {_name(entry): inner for entry, inner in zip(value, unnamed, strict=True)}
+        value = {
+            _name(entry): {name: inner for name, inner in entry.items() if name != "name"}
+            for entry in value
+        }
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from flat(inner, f"{key}.{name}" if key else str(name))

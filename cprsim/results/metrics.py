@@ -246,7 +246,6 @@ class Sample:
     of_curve: tuple[tuple[str, Mapping[str, tuple[Floats, float]]], ...]
 
     def value(self, metric: str) -> Floats:
-        """One metric of every replication."""
         row: Floats = self.values[self.metrics.index(metric)]
         return row
 
@@ -261,7 +260,6 @@ class Sample:
 
     @property
     def responses(self) -> list[str]:
-        """The responses of the strategies in this sample."""
         return [response for response, _ in self.of_curve]
 
 

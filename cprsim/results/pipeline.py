@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cprsim.accuracy.curve import StalenessCurve
 from cprsim.errors import BudgetError, TooManyReplicationsError
 from cprsim.failures.block import BlockFailures, block_of, replications_of
 from cprsim.failures.sources import memory_bytes, require_room
@@ -26,9 +26,6 @@ from cprsim.job.records import (
 from cprsim.scenario.assemble import Experiment
 from cprsim.simulation.blocks import Block, Rows
 from cprsim.simulation.job import SimulatedJob
-
-if TYPE_CHECKING:
-    from cprsim.accuracy.curve import StalenessCurve
 
 N_KEPT = 4  # blocks of failures
 FIRST_LOOK = 10  # replications after which a strategy that finished none is given up

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -41,17 +41,13 @@ from cprsim.results.metrics import (
     why_unpriced,
 )
 from cprsim.results.money import Bills, JobPrices, bills_of, prices_in, uses_of
-from cprsim.results.pipeline import replay
+from cprsim.results.pipeline import Outcome, replay
 from cprsim.results.unknown import Assumption, SpareNeed
 from cprsim.results.words import hours
 from cprsim.scenario.assemble import Experiment
 from cprsim.scenario.cluster import ClusterSection
 from cprsim.scenario.curves import curve_path
 from cprsim.scenario.reading import LoadedScenario
-
-if TYPE_CHECKING:
-    from cprsim.results.pipeline import Outcome
-
 
 JOB_FILE = "job.json"
 TABLES = {name: f"{name}.parquet" for name in ("replications", "losses", "timeline")}
@@ -116,7 +112,7 @@ class Result:
 
     @property
     def cheapest(self) -> Policy | None:
-        """Arguments of `cheapest_of`."""
+        """See `cheapest_of`."""
         return cheapest_of(self.policies, self.summary, self.useful_h, self.limits)
 
 
@@ -165,11 +161,8 @@ def write_result(
 ) -> Result:
     """Write everything about a run into its folder, whole or not at all.
 
-    Parameters
-    ----------
-    logs : of one replication, by strategy
-    failures_digest : runs with the same one met the same failures
-    more : what else a `Result` holds
+    `logs` are of one replication, by strategy; runs with the same `failures_digest` met the same
+    failures; `more` is what else a `Result` holds.
     """
     of_each = {s.policy.name: s.costs.n_replications for s in outcome.strategies}
     with new_folder(target, replications=of_each, failures_digest=failures_digest) as folder:
@@ -284,31 +277,24 @@ MOST_ON_A_NODE = 2.5e12  # bytes: more than the GPUs of a node hold
 
 def warnings_of(experiment: Experiment, section: ClusterSection | None = None) -> tuple[str, ...]:
     """Warnings of large states, of saves faster than storage, and of saves that overlap."""
-    warnings = [] if section is None else list(_more_than_a_node_holds(section))
-    warnings += _shorter_than_its_writing(experiment)
-    for policy in experiment.policies:
-        warnings += _longer_than_intervals(policy, experiment.useful_h)
-    return tuple(warnings)
-
-
-def _more_than_a_node_holds(section: ClusterSection) -> Iterator[str]:
-    if section.workers > 1 and (section.state_bytes or 0.0) > MOST_ON_A_NODE:
-        state = SIZE.format(section.state_bytes or 0.0)
-        share = SIZE.format(float(f"{(section.state_bytes or 0.0) / section.workers:.4g}"))
-        yield (
-            f"{section.state_said}: is {state} the state of all nodes? `cluster.state` is that of "
-            f"one; then write {share}, or times `replicas` where replicas hold it."
+    warnings, job, write_h = list[str](), experiment.facts, experiment.facts.write_h or 0.0
+    state_bytes = 0.0 if section is None else section.state_bytes or 0.0
+    if section is not None and section.workers > 1 and state_bytes > MOST_ON_A_NODE:
+        share = SIZE.format(float(f"{state_bytes / section.workers:.4g}"))
+        warnings.append(
+            f"{section.state_said}: is {SIZE.format(state_bytes)} the state of all nodes? "
+            f"`cluster.state` is that of one; then write {share}, or times `replicas` where "
+            "replicas hold it."
         )
-
-
-def _shorter_than_its_writing(experiment: Experiment) -> Iterator[str]:
-    job, write_h = experiment.facts, experiment.facts.write_h or 0.0
     if job.save_background is None and job.stall_h < (1 - TOO_SHORT) * write_h:
-        yield (
+        warnings.append(
             f"`costs.save`: it is {hours(job.stall_h)}, and the storage takes {hours(write_h)} to "
             "write the state. Write {stall: ..., background: transfer} for a save that is "
             "written behind the job, or the bandwidth that it has."
         )
+    for policy in experiment.policies:
+        warnings += _longer_than_intervals(policy, experiment.useful_h)
+    return tuple(warnings)
 
 
 def _longer_than_intervals(policy: Policy, useful_h: float) -> Iterator[str]:

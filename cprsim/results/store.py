@@ -53,11 +53,9 @@ class PointStore:
 
     @property
     def folder(self) -> Path:
-        """The folder of the points."""
         return self.root / "points"
 
     def path(self, digest: str) -> Path:
-        """Path of a point's file."""
         return self.folder / digest[:2] / f"{digest}.json"
 
     def get(self, digest: str) -> Body | None:
@@ -77,7 +75,7 @@ class PointStore:
         return None
 
     def put(self, digest: str, body: Body, scratch: Path) -> None:
-        """Store a finished point atomically, by a draft in the folder `desk`."""
+        """Store a finished point atomically, by a draft in the folder `scratch`."""
         draft, path = scratch / digest, self.path(digest)
         stored = {"sha256": digest_of(body), "body": body}
         draft.write_text(json.dumps(stored, allow_nan=False), "utf-8")
@@ -97,11 +95,8 @@ class PointStore:
         tasks_of: Callable[[Sequence[Any]], Sequence[Task]],
         workers: Workers,
         on_progress: Progress | None = None,
-    ) -> tuple[list[Body], int]:
-        """The numbers of all points, in their order, and how many of them were computed and stored.
-
-        A point has a `digest` of its inputs.
-        """
+    ) -> list[Body]:
+        """The numbers of all points, in their order; each has a `digest` of its inputs."""
         bodies: dict[str, Body | None] = {point.digest: self.get(point.digest) for point in points}
         missing = list({p.digest: p for p in points if bodies[p.digest] is None}.values())
         tell, n_done = on_progress or (lambda done, total: None), 0
@@ -118,7 +113,7 @@ class PointStore:
                     f"{error}; {n_kept} of {count(len(bodies), 'point')} are finished and kept: "
                     "the same command continues from there"
                 ) from error
-        return [found for point in points if (found := bodies[point.digest]) is not None], n_done
+        return [found for point in points if (found := bodies[point.digest]) is not None]
 
     def _computed(
         self, compute: Callable[[Any], Sequence[Body]], tasks: Sequence[Task], workers: Workers

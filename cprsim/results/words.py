@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import floor, inf, isnan, log10
-from typing import TYPE_CHECKING
 
 from cprsim.job.intervals import n_saves_due
-from cprsim.job.records import NO_NUMBER
-
-if TYPE_CHECKING:
-    from cprsim.job.policy import Policy
-    from cprsim.job.records import Estimate
+from cprsim.job.policy import Policy
+from cprsim.job.records import NO_NUMBER, Estimate
 
 PART_LABELS = {"lost": "lost work, done again", "wait": "wait for a spare"}
 NARROWEST = 1e-6  # of a value: an interval that is narrower is none

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pytest
 
 from cprsim.errors import printable
-from cprsim.results.folder import seal
 from tests.making import small_scenario
+from tests.results.test_folder import say
 
 EVIL = "\x1b[31mred\x1b]0;title\x07\x9b2J\u202edlrow[/b][bold]"
 SPELLED = EVIL.encode("unicode_escape").decode("ascii")  # as double-quoted YAML does
@@ -43,10 +44,8 @@ def test_what_a_foreign_result_says_of_itself(cprsim, tmp_path) -> None:
     (folder,) = (tmp_path / "results").iterdir()
     job = json.loads((folder / "job.json").read_text("utf-8"))
     (folder / "job.json").write_text(json.dumps(job | {"name": EVIL}), "utf-8")
-    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    del manifest["manifest_sha256"]
-    (folder / "manifest.json").unlink()
-    seal(folder, manifest)
+    digest = hashlib.sha256((folder / "job.json").read_bytes()).hexdigest()
+    say(folder, files={"job.json": {"sha256": digest, "bytes": 1}})
     for options in ((), ("--json",)):
         called = cprsim("run", "small.yaml", "--out", "results", *options)  # finds it again
         assert called.exit_code == 0, called.stderr

@@ -142,15 +142,24 @@ def test_what_never_finished_and_what_costs_nothing_is_drawn(mtbf, text):
     assert text in texts(run.plot("overhead"))
 
 
+def logarithmic(low, high):
+    """Ticks and labels of an axis."""
+    axes = Figure().subplots()
+    axes.set_xlim(low, high)
+    log_scale(axes, "x")
+    return axes.get_xticks(), [label.get_text() for label in axes.get_xticklabels()]
+
+
 @given(st.floats(-9, 9), st.floats(0.02, 15))
 def test_a_logarithmic_axis_has_several_ticks_with_plain_numbers(low, decades):
-    axes = Figure().subplots()
-    axes.set_xlim(10**low, 10 ** (low + decades))
-    log_scale(axes, "x")
-    labels = [label.get_text() for label in axes.get_xticklabels()]
-    inside = [tick for tick in axes.get_xticks() if 10**low <= tick <= 10 ** (low + decades)]
+    ticks, labels = logarithmic(10**low, 10 ** (low + decades))
+    inside = [tick for tick in ticks if 10**low <= tick <= 10 ** (low + decades)]
     assert 2 <= len(inside) == len({*labels}) <= 9
     assert not any("e" in label for label in labels)
+
+
+def test_long_labels_along_an_axis_leave_room_between_them():
+    assert logarithmic(0.01, 1e5)[1] == ["0.01", "1", "100", "10,000"]
 
 
 def test_the_timeline_explains_all_that_it_shows():

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
-from cprsim.job.policy import (
-    RELOAD,
-    RESTART,
-    ROLL_BACK,
-    Tax,
-)
-from cprsim.job.records import (
-    PARTS,
-    Cluster,
-    CostBreakdown,
-    Decision,
-    Holds,
-    Role,
-    ShardLoss,
-)
+from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK
+from cprsim.job.records import PARTS, Cluster, CostBreakdown, Decision, Holds, Role, ShardLoss
 from cprsim.results.folder import ResultTarget
 from cprsim.results.identity import Identity
 from cprsim.results.pipeline import Outcome, StrategyOutcome
@@ -58,11 +44,6 @@ def strategy(policy, save_h, lost_h, *, losses=(), finished=None):
     return StrategyOutcome(policy, costs, lost)
 
 
-def taxed(nodes=3.0, memory=0.5):
-    """A recovery system that takes nodes and memory all the time."""
-    return replace(NONE, name="taxed", tax=Tax(nodes=nodes, memory=memory))
-
-
 @pytest.fixture
 def outcome():
     """Full loses 1, 2 and 3 h; cpr 0.1 h each, and shards in replications 0 and 2."""
@@ -84,28 +65,15 @@ def logbook():
 
 
 @pytest.fixture
-def identity():
-    return Identity("made up", "name: made up\nseed: 1\n", {})
-
-
-@pytest.fixture
-def write(outcome, logbook, identity, tmp_path):
+def write(outcome, logbook, tmp_path):
     """Write the result into a folder of results and read it back; parts can be exchanged."""
+    made_up = Identity("made up", "name: made up\nseed: 1\n", {})
+    command = {"command": ["cprsim", "run"], "seed": 1}
 
-    def _write(**changed) -> Result:
+    def _write(root=tmp_path / "results", identity=made_up, about=command, **changed) -> Result:
         parts = {
-            "root": tmp_path / "results",
-            "identity": identity,
-            "outcome": outcome,
-            "logs": logbook,
-            "replication": 0,
-            "failures_digest": "same",
-            "about": {"command": ["cprsim", "run"], "seed": 1},
-            "started": datetime.now(UTC),
-        } | changed
-        target = ResultTarget(
-            *(parts.pop(name) for name in ("root", "identity", "started", "about"))
-        )
-        return write_result(target, **parts)
+            "outcome": outcome, "logs": logbook, "replication": 0, "failures_digest": "same"
+        } | changed  # fmt: skip
+        return write_result(ResultTarget(root, identity, datetime.now(UTC), about), **parts)
 
     return _write

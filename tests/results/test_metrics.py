@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cprsim.job.policy import Tax
 from cprsim.results.metrics import (
     FINISHED,
     METRICS,
@@ -41,8 +42,9 @@ def test_hours_become_shares_of_useful_time(outcome):
 
 def test_nodes_beside_the_jobs_are_paid_by_the_hour():
     spared = replace(made.CLUSTER, n_spares=2)
+    taxed = replace(made.NONE, name="taxed", tax=Tax(nodes=3.0))
     strategies = (
-        made.strategy(made.taxed(nodes=3.0), [1, 1], [0, 0]),
+        made.strategy(taxed, [1, 1], [0, 0]),
         made.strategy(made.FULL, [1, 1], [1, 1]),
     )
     found = summarise(Outcome(made.USEFUL_H, spared, strategies))

@@ -61,10 +61,8 @@ def explore(
     source, sets = source_of(scenario), assignments(overrides)
     name = str(source.path)
     if source.written is None:  # a file, which is read once: today stays what it is
-        name, source = (
-            str(scenario),
-            Scenario(source.path, read_text(source.path), source.overrides),
-        )
+        name = str(scenario)
+        source = Scenario(source.path, read_text(source.path), source.overrides)
     explored = Explored(source, name)
     explored.loaded(sets)  # reports wrong input before all else
     return serve(explored, sets, port)

@@ -70,7 +70,6 @@ class Explored:
         return answer  # type: ignore[no-any-return]
 
     def command(self, sets: Sequence[str]) -> str:
-        """The command that gives the same answer."""
         run = f"cprsim run {shlex.quote(self.name)}"
         return " \\\n    ".join([run, *(f"--set {shlex.quote(one)}" for one in sets)])
 
@@ -132,9 +131,9 @@ def _months(result: Result) -> tuple[dict[str, str], str]:
     """Cost of a month by strategy, and its unit: node-hours where nothing has a price."""
     if bills := result.bills:
         return {name: shown(of.month.total_cents, "") for name, of in bills.items()}, unit_of(bills)
-    node_h = {name: of["overhead_node_h"].mean for name, of in result.summary.items()}
-    jobs = HOURS_PER_MONTH / result.useful_h
-    return {name: significant(jobs * of) for name, of in node_h.items()}, "node-hours of overhead"
+    jobs, summary = HOURS_PER_MONTH / result.useful_h, result.summary
+    node_h = {name: significant(jobs * of["overhead_node_h"].mean) for name, of in summary.items()}
+    return node_h, "node-hours of overhead"
 
 
 # --------------------------------------------------------------------------- sliders

@@ -236,7 +236,7 @@ def run_options(
     flat = [history for histories in by_run for history in histories]
     n_jobs = sum(fleet_of(history.loaded).jobs or 10**6 for history in flat)
     by = workers if workers.backend == "dask" or n_jobs > MOST_HERE else Workers(1)
-    bodies, _ = store.compute_missing(flat, _bodies, _for_workers, by, on_progress)
+    bodies = store.compute_missing(flat, _bodies, _for_workers, by, on_progress)
     in_order, options = iter(bodies), []
     for (where, number), histories in zip(runs, by_run, strict=True):
         scenario = histories[0].loaded

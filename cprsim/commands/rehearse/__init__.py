@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from annotated_types import Ge, Le
 
@@ -16,6 +16,7 @@ from cprsim.commands.options import CliOption, Overrides, ResultsFolder, Scenari
 from cprsim.commands.rehearse.answer import answer_of_rehearse
 from cprsim.commands.run.answer import drawings_of_run
 from cprsim.errors import watch
+from cprsim.pages.answer import Answer
 from cprsim.pages.figures import drawing
 from cprsim.rehearsal import rehearsing
 from cprsim.rehearsal.setting import chosen_names, require_rehearsable, smoke_overrides
@@ -24,9 +25,6 @@ from cprsim.results.identity import identity_of
 from cprsim.results.run import load_result
 from cprsim.scenario.assemble import assemble
 from cprsim.training.proxy_model import proxy_model
-
-if TYPE_CHECKING:
-    from cprsim.pages.answer import Answer
 
 
 @command("cprsim rehearse rehearsal --smoke")

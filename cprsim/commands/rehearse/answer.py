@@ -13,7 +13,7 @@ from cprsim.job.records import NO_NUMBER
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, Table, row_columns, word_columns
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
-from cprsim.rehearsal.verdict import OVERHEAD, PLS, ComparedQuantity
+from cprsim.rehearsal.verdict import OVERHEAD, PLS
 from cprsim.results.run import Result
 from cprsim.results.words import count, portion, significant
 
@@ -63,10 +63,17 @@ def _quantities(rehearsal: Rehearsal) -> Iterator[dict[str, Any]]:
 
 def _document(rehearsal: Rehearsal, result: Result | None) -> Document:
     name = rehearsal.experiment.scenario.name
+    errors = [
+        f"{policy.name} {100 * line.error_fraction:+.1f} %"
+        for policy in rehearsal.policies
+        for line in rehearsal.verdict(policy)
+        if line.name == OVERHEAD and line.error_fraction is not None
+    ]
+    beside = [f"Measured beside predicted overhead: {', '.join(errors)}."] if errors else []
     return Document(
         title=f"Whether real processes behave as predicted: {name}",
         question="Do real processes behave as predicted?",
-        answer=[_verdict(rehearsal), *_errors(rehearsal)],
+        answer=[_verdict(rehearsal), *beside],
         table=_table(rehearsal),
         remarks=list(_remarks(rehearsal)),
         sections=[] if result is None else document_of_run(result).sections,
@@ -87,20 +94,18 @@ def _verdict(rehearsal: Rehearsal) -> str:
     return "All is within tolerance, and every run equals the replay of its log bit by bit."
 
 
-def _errors(rehearsal: Rehearsal) -> list[str]:
-    errors = [
-        f"{policy.name} {100 * line.error_fraction:+.1f} %"
-        for policy in rehearsal.policies
-        for line in rehearsal.verdict(policy)
-        if line.name == OVERHEAD and line.error_fraction is not None
-    ]
-    return [f"Measured beside predicted overhead: {', '.join(errors)}."] if errors else []
-
-
 def _table(rehearsal: Rehearsal) -> Table:
     rows: list[list[str]] = []
-    for name, lines in ((policy.name, rehearsal.verdict(policy)) for policy in rehearsal.policies):
-        rows += [[name, *_cells(line)] for line in lines] or [[name, "no valid run", *[""] * 4]]
+    for policy in rehearsal.policies:
+        lines = rehearsal.verdict(policy)
+        for line in lines:
+            form = portion if line.name == PLS else significant
+            error = line.error_fraction
+            percent = NO_NUMBER if error is None else f"{100 * error:+.1f}"
+            numbers = form(line.predicted), form(line.measured), percent
+            rows.append([policy.name, line.name, *numbers, "off" if line.off else "within"])
+        if not lines:
+            rows.append([policy.name, "no valid run", *[""] * 4])
     n_valid = sum(attempt.is_valid for attempt in rehearsal.attempts)
     return Table(
         f"Seconds in each part, and PLS: predicted, and measured in {count(n_valid, 'valid run')}",
@@ -112,14 +117,6 @@ def _table(rehearsal: Rehearsal) -> Table:
         rows,
         grouped=True,
     )
-
-
-def _cells(line: ComparedQuantity) -> list[str]:
-    form = portion if line.name == PLS else significant
-    error = line.error_fraction
-    percent = NO_NUMBER if error is None else f"{100 * error:+.1f}"
-    verdict = "off" if line.off else "within"
-    return [line.name, form(line.predicted), form(line.measured), percent, verdict]
 
 
 def _remarks(rehearsal: Rehearsal) -> Iterator[str]:

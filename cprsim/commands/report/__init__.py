@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cprsim.commands import command, public
 from cprsim.commands.kinds import answer_of, compare_results
 from cprsim.commands.options import CliOption
 from cprsim.errors import watch
 from cprsim.files import writes
+from cprsim.pages.answer import Answer
 from cprsim.pages.figures import save_figures
 from cprsim.pages.markdown import write_page
-
-if TYPE_CHECKING:
-    from cprsim.pages.answer import Answer
 
 
 @command("cprsim report results/quickstart-* --out page.html")

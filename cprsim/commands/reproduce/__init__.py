@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cprsim.commands import command
 from cprsim.commands.options import CliOption, FileName, Workers
@@ -12,10 +12,8 @@ from cprsim.commands.reproduce.study import STUDIES, Summary, Work, record
 from cprsim.commands.reproduce.study import reproduce as reproduce_study
 from cprsim.errors import ParameterError, choices, watch
 from cprsim.files import SHIPPED
+from cprsim.pages.answer import Answer
 from cprsim.workers import Workers as Pool
-
-if TYPE_CHECKING:
-    from cprsim.pages.answer import Answer
 
 KEPT = Path("results/reproduction")
 

@@ -202,9 +202,8 @@ def pls_accuracy(work: Work) -> Summary:
         comparisons[f"{quantity}, {label_of(name)}"] = StudyEstimate.of_mean(over)
         if anew is not None:
             quantity = "single failures measured anew over the shipped curve's"
-            comparisons[f"{quantity}, {label_of(name)}"] = over_shipped(
-                anew.results, name, responses[name]
-            )
+            ratio = over_shipped(anew.results, name, responses[name])
+            comparisons[f"{quantity}, {label_of(name)}"] = ratio
 
     def cells(name: str) -> dict[str, str]:
         """Slopes of the curve measured anew and of the shipped one, with their standard errors."""
@@ -285,12 +284,7 @@ def _measured_anew(work: Work, n_seeds: int) -> Measured | None:
 
 
 def correlation(x: Floats, y: Floats) -> StudyEstimate:
-    """Pearson's correlation with its 95 % interval.
-
-    Notes
-    -----
-    Fisher's transformation; exact for a bivariate normal distribution.
-    """
+    """Pearson's correlation; its 95 % interval by Fisher's transformation, exact if normal."""
     r = float(np.corrcoef(x, y)[0, 1])
     half = ROUNDED_Z_95 / sqrt(len(x) - 3)
     return StudyEstimate(r, tanh(atanh(r) - half), tanh(atanh(r) + half))

@@ -56,7 +56,24 @@ def answer_of_list(studies: Iterable[Study]) -> Answer:
 def answer_of_reproductions(results: Sequence[Summary], **about: Any) -> Answer:
     """One reproduced result, or several."""
     several = len(results) > 1
-    claims = [_claim(result.name, row) for result in results for row in result.rows]
+    claims = [
+        {
+            "result": result.name,
+            "quantity": row.quantity,
+            "paper": row.paper,
+            "provenance": row.mark,
+            "ours": row.ours,
+            "unit": row.unit,
+            "value": row.value,
+            "value_low": row.low,
+            "value_high": row.high,
+            "finding": str(row.verdict.finding),
+            "verdict": str(row.verdict),
+            "assumed": "; ".join(row.free),
+        }
+        for result in results
+        for row in result.rows
+    ]
     return Answer(
         "reproduction",
         count(len(results), "result") if several else results[0].name,
@@ -72,23 +89,6 @@ def answer_of_reproductions(results: Sequence[Summary], **about: Any) -> Answer:
         values={"tables": {result.name: _tables(result) for result in results}},
         **about,
     )
-
-
-def _claim(name: str, row: Claim) -> dict[str, Any]:
-    return {
-        "result": name,
-        "quantity": row.quantity,
-        "paper": row.paper,
-        "provenance": row.mark,
-        "ours": row.ours,
-        "unit": row.unit,
-        "value": row.value,
-        "value_low": row.low,
-        "value_high": row.high,
-        "finding": str(row.verdict.finding),
-        "verdict": str(row.verdict),
-        "assumed": "; ".join(row.free),
-    }
 
 
 def _points(result: Summary) -> Iterator[dict[str, Any]]:
@@ -171,7 +171,11 @@ def _with_total(series: Sequence[Series]) -> list[Series]:
 
 
 def _panel_table(panel: Panel) -> Table:
-    rows = [_point_cells(*point) for point in _drawn(panel)]
+    rows = []
+    for label, x, *of_y in _drawn(panel):
+        value, low, high = suited(*of_y)
+        interval = NO_NUMBER if low == high else f"{low} to {high}"
+        rows.append([label, x if isinstance(x, str) else significant(x), value, interval])
     step = max(1, ceil(len(rows) / MOST_POINTS_OF_TABLE))
     cut = "" if step == 1 else f"; one of {step} of the {len(rows):,} values"
     bands = [
@@ -187,12 +191,6 @@ def _panel_table(panel: Panel) -> Table:
         *number_columns(panel.y_label or "value", "95 % interval"),
     ]
     return Table(f"{panel.title or panel.y_label}{cut}", columns, [*rows[::step], *bands])
-
-
-def _point_cells(label: str, x: float | str, *of_y: float) -> list[str]:
-    value, low, high = suited(*of_y)
-    interval = NO_NUMBER if low == high else f"{low} to {high}"
-    return [label, x if isinstance(x, str) else significant(x), value, interval]
 
 
 def overview_of_reproductions(results: Sequence[Summary]) -> Document:
@@ -211,7 +209,11 @@ def overview_of_reproductions(results: Sequence[Summary]) -> Document:
         table=Table(
             "Comparisons by result and finding",
             row_columns("result", *map(str, FINDINGS)),
-            [[result.name, *_counts(result)] for result in results],
+            [
+                [result.name, *(str(found[finding] or "") for finding in FINDINGS)]
+                for result in results
+                for found in [Counter(row.verdict.finding for row in result.rows)]
+            ],
         ),
         remarks=_misses(rows),
         sections=[Section("All verdicts", [verdicts])],
@@ -238,12 +240,6 @@ def _misses(rows: Sequence[Claim]) -> list[str]:
         for row in rows
         if row.verdict.finding in missed
     ]
-
-
-def _counts(result: Summary) -> list[str]:
-    """How many comparisons came to each finding."""
-    findings = Counter(row.verdict.finding for row in result.rows)
-    return [str(findings[finding] or "") for finding in FINDINGS]
 
 
 def _table(listing: Mapping[str, Any]) -> Table:

@@ -151,20 +151,17 @@ def fig_overheads(work: Work) -> Summary:
         estimates[f"{title}: CPR with whole saves, overhead"] = injected.percent("cpr")
         estimates[f"{title}: removed by CPR-MFU"] = injected.removed_percent("cpr-mfu")
         experiment = assemble(work.scenario(file))
-        formulas = {policy.name: by_formula(experiment, policy) for policy in experiment.policies}
+        formulas = {
+            policy.name: [f"{100 * of:.2f}" for of in by_formula(experiment, policy)]
+            for policy in experiment.policies
+        }
         rows += [
             {
                 "scenario": name,
                 "strategy": strategy,
                 "paper, %": str(reported.get(strategy, "")),
-                **{
-                    heading: f"{100 * of:.2f}" if strategy in formulas else ""
-                    for heading, of in zip(
-                        ("first order, %", "counted, %"),
-                        formulas.get(strategy, (0.0, 0.0)),
-                        strict=True,
-                    )
-                },
+                "first order, %": formulas.get(strategy, ("", ""))[0],
+                "counted, %": formulas.get(strategy, ("", ""))[1],
                 "simulated, %": injected.percent(strategy).text(),
                 "exponential, wall, %": exponential.percent(strategy).text(),
             }
@@ -193,8 +190,6 @@ def own_systems(loaded: LoadedScenario) -> tuple[list[str], list[str]]:
 def by_formula(experiment: Experiment, policy: Policy) -> tuple[float, float]:
     """Overhead as a share of useful time: by the paper's formula, and with saves counted whole.
 
-    Notes
-    -----
     Counted: injected failures at uniformly random progress. With n = floor(T / T_save) saves and a
     remainder r, a uniform instant is ``(n T_save^2 + r^2) / (2 T)`` from the last save on average.
     Sub-saves count as parts of a save. Exact on the progress clock.

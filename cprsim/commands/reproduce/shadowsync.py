@@ -49,9 +49,7 @@ BLOCK_RATE = 1 - MOMENTUM  # so that steps in the foreground are as long as thos
 
 LINEAR_WITHIN = 0.03  # of n times the throughput of one trainer
 NO_WORSE = 0.0005  # AUC
-MANY_TRAINERS = (
-    5  # trainers: with fewer, a trainer's own link bounds its exchanges and not the servers
-)
+MANY_TRAINERS = 5  # with fewer a trainer's own link bounds its exchanges, and not the servers
 
 DRAWN = ("S-EASGD", "FR-EASGD-30", "S-MA", "FR-MA-30", "S-BMUF", "FR-BMUF-30")  # as many as looks
 PAIRS = (

@@ -184,17 +184,14 @@ class Work:
         for path in files.values():
             if not path.is_file():
                 raise ParameterError(f"'{self.study.name}' reads {path}, which is not there")
-        return (
-            files
-            | self.study.data_files()
-            | ({} if self.clicks is None else {"clicks": self.clicks})
-        )
+        clicks = {} if self.clicks is None else {"clicks": self.clicks}
+        return files | self.study.data_files() | clicks
 
     def compute(self, parts: Mapping[Name, Callable[[], Any]]) -> dict[Name, Any]:
         """Results of the parts (JSON), by their names; new parts run in parallel."""
         tasks = [Task(str(name), [self.digest(name)], part) for name, part in parts.items()]
         with watch.progress(f"parts of {self.study.name}") as on_progress:
-            bodies, _ = PointStore(self.out).compute_missing(
+            bodies = PointStore(self.out).compute_missing(
                 tasks, _computed, list, self.workers, on_progress
             )
         return {name: body["found"] for name, body in zip(parts, bodies, strict=True)}
@@ -241,7 +238,13 @@ def reproduce(work: Work) -> Summary:
         clicks = None if work.clicks is None else work.clicks.name
         about = {"command": watch.command, "effort": work.effort, "clicks": clicks}
         with publishing(final) as folder:
-            _write(folder, summary)
+            write_record(folder / SUMMARY, summary, indent=1)
+            rows = pd.DataFrame([row.cells for row in summary.rows], columns=STUDY_COLUMNS)
+            write_csv(rows, folder / COMPARISONS)
+            for name, body in summary.records.items():
+                (folder / f"{name}.json").write_text(json.dumps(body, indent=1) + "\n", "utf-8")
+            for chart in summary.charts:  # there is one at most
+                save_figure(chart_figure(chart), folder / "figure", formats=("png",))
             for path in files.values():
                 if path.is_relative_to(work.scenarios):  # ours; a user's log may be large
                     shutil.copyfile(path, folder / path.name)
@@ -249,16 +252,6 @@ def reproduce(work: Work) -> Summary:
         return read_reproduced(final)
 
     return get_or_create(final, read_reproduced, make)[0]
-
-
-def _write(folder: Path, summary: Summary) -> None:
-    write_record(folder / SUMMARY, summary, indent=1)
-    rows = pd.DataFrame([row.cells for row in summary.rows], columns=STUDY_COLUMNS)
-    write_csv(rows, folder / COMPARISONS)
-    for name, body in summary.records.items():
-        (folder / f"{name}.json").write_text(json.dumps(body, indent=1) + "\n", "utf-8")
-    for chart in summary.charts:  # there is one at most
-        save_figure(chart_figure(chart), folder / "figure", formats=("png",))
 
 
 def read_reproduced(folder: Path) -> Summary:

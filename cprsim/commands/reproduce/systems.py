@@ -149,14 +149,13 @@ SURVIVES = (  # placement of two copies, machines, how many are lost
 
 def gemini_survives(n: int) -> Estimates:
     """Whether hosts' memory survives: its formula, and simulated jobs."""
-    return {
-        f"gemini {place} {n_nodes} {k} exact": StudyEstimate(p_groups_survive(n_nodes, 2, k))
-        for place, n_nodes, k in SURVIVES
-        if place == "groups"
-    } | {
-        f"gemini {place} {n_nodes} {k} simulated": _memory_survives(place, n_nodes, k, n)
-        for place, n_nodes, k in SURVIVES
-    }
+    estimates: Estimates = {}
+    for place, n_nodes, k in SURVIVES:
+        case = f"gemini {place} {n_nodes} {k}"
+        estimates[f"{case} simulated"] = _memory_survives(place, n_nodes, k, n)
+        if place == "groups":
+            estimates[f"{case} exact"] = StudyEstimate(p_groups_survive(n_nodes, 2, k))
+    return estimates
 
 
 def p_groups_survive(n: int, m: int, k: int) -> float:

@@ -129,13 +129,10 @@ class Target:
     ) -> Target:  # fmt: skip
         """As `studies.yaml` has it.
 
-        Parameters
-        ----------
-        rests_on : by construction, set-up recalled, nothing, or inputs that we had to assume
-        paper : ``14 to 30 h``, ``over 91 %``, ``at most 4.4 %``, ``8.5 %``, a statement in words
-        says : the same as it is shown, where that says more
-        within : ``± 1 %``, ``± 0.25 points``, ``4 SE``, ``a bound``
-        undecided : inputs without which nothing can be told
+        `rests_on`: by construction, set-up recalled, nothing, or inputs that we had to assume;
+        `paper`: ``14 to 30 h``, ``over 91 %``, ``at most 4.4 %``, ``8.5 %``, a statement in words;
+        `says`: the same as it is shown, where that says more; `within`: ``± 1 %``, ``± 0.25
+        points``, ``4 SE``, ``a bound``; `undecided`: inputs without which nothing can be told.
         """
         quantity = quantity or name
         if not paper:

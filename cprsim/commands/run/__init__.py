@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cprsim.commands import command
 from cprsim.commands.options import (
@@ -22,6 +22,7 @@ from cprsim.commands.options import (
 from cprsim.commands.run.answer import answer_of_run, drawings_of_run
 from cprsim.commands.run.sentences import kept_by, takes_of
 from cprsim.errors import ParameterError, one_line, watch
+from cprsim.pages.answer import Answer
 from cprsim.pages.figures import drawing
 from cprsim.results import pipeline
 from cprsim.results.folder import ResultTarget, StoredResult, load_or_compute
@@ -29,6 +30,7 @@ from cprsim.results.limit import held_limits
 from cprsim.results.metrics import FINISHED, summarise
 from cprsim.results.run import (
     SHARES,
+    Result,
     cheapest_of,
     is_eligible,
     load_result,
@@ -37,10 +39,6 @@ from cprsim.results.run import (
 )
 from cprsim.results.unknown import decisive_assumption, spares_of
 from cprsim.scenario.assemble import assemble
-
-if TYPE_CHECKING:
-    from cprsim.pages.answer import Answer
-    from cprsim.results.run import Result
 
 TOO_MUCH = 4  # the exit code
 MOST_REPLAYED = 10**9  # no simulation has as many replications
@@ -101,28 +99,24 @@ def run(
     experiment = assemble(loaded)  # reports wrong input before all else loads
 
     def simulated(target: ResultTarget) -> Result:
-        number = target.identity.replay
-        if number is None:
-            with watch.progress("simulating") as on_progress:
-                outcome = pipeline.simulate(experiment, on_progress=on_progress)
-        else:
+        draw = drawing(folder, drawings_of_run)
+        if (number := target.identity.replay) is not None:
             outcome = pipeline.outcome_of_one(experiment, number)
-        choice, decisive = None, dict[str, Any]()
-        if number is None:
-            decisive["limits"] = held_limits(loaded, outcome)
-            summary = summarise(outcome)
-            choice = cheapest_of(
-                experiment.policies, summary, experiment.useful_h, decisive["limits"]
-            )
-            if choice is None:  # contents that are all bad may be why none finishes
-                kept = (kept_by(policy, experiment) for policy in experiment.policies)
-                decisive["takes"] = " ".join(filter(None, kept))
-        if choice is not None:
+            return write_run(target, loaded, experiment, outcome, draw, replication=number)
+        with watch.progress("simulating") as on_progress:
+            outcome = pipeline.simulate(experiment, on_progress=on_progress)
+        summary, limits = summarise(outcome), held_limits(loaded, outcome)
+        decisive: dict[str, Any] = {"limits": limits}
+        choice = cheapest_of(experiment.policies, summary, experiment.useful_h, limits)
+        if choice is None:  # contents that are all bad may be why none finishes
+            kept = (kept_by(policy, experiment) for policy in experiment.policies)
+            decisive["takes"] = " ".join(filter(None, kept))
+        else:
             able = {
                 policy.name: of
                 for policy in experiment.policies
                 if (of := summary[policy.name])[FINISHED].mean == 1
-                and (policy is choice or is_eligible(policy, summary, decisive["limits"]))
+                and (policy is choice or is_eligible(policy, summary, limits))
             }
             decisive |= {
                 "assumption": decisive_assumption(
@@ -133,10 +127,7 @@ def run(
                 "takes": takes_of(choice, experiment),
                 "spares": spares_of(experiment, able, [choice.name]),
             }
-        return write_run(
-            target, loaded, experiment, outcome, drawing(folder, drawings_of_run),
-            replication=number or 0, **decisive,
-        )  # fmt: skip
+        return write_run(target, loaded, experiment, outcome, draw, **decisive)
 
     def stored_run(number: int | None) -> StoredResult[Result]:
         return load_or_compute(folder, loaded, load_result, simulated, replay=number)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from cprsim.commands.run.figures import (
     Lane,
+    lanes_of,
     overhead_figure,
     percentiles_figure,
-    read_lane,
     timeline_figure,
 )
 from cprsim.commands.run.sentences import (
@@ -62,7 +63,7 @@ from cprsim.results.metrics import (
     percentiles,
     share_of,
 )
-from cprsim.results.money import Billed, cheapest_of
+from cprsim.results.money import cheapest_of
 from cprsim.results.run import Result, judged_by, worth_seeing
 from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import (
@@ -79,9 +80,6 @@ from cprsim.results.words import (
     suited,
     writes_parts_only,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 AS_RUN = "as it was run: overrides, seed and replications inside"
 SHOWN_PERCENT = (10, 50, 90, 95, 99)
@@ -146,34 +144,28 @@ def recommended(result: Result) -> dict[str, Any] | None:
 
 def strategies_frame(result: Result) -> pd.DataFrame:
     """A row per strategy: its policy, and each quantity with its interval."""
-    bills, summary = result.bills, result.summary
-    return pd.DataFrame(
-        [
-            _row(policy, result, summary[policy.name], bills.get(policy.name))
-            for policy in result.policies
-        ]
-    )
-
-
-def _row(
-    policy: Policy, result: Result, summary: Quantities, bill: Billed | None
-) -> dict[str, Any]:
-    price = result.prices and result.prices.node_hour
-    return {
-        "strategy": policy.name,
-        "interval_h": policy.interval_h,
-        "interval_rule": policy.interval_rule,
-        "on_failure": policy.on_failure,
-        "decision": policy.decision and policy.decision.chosen,
-        "extra_nodes": policy.tax.nodes,
-        "extra_memory_fraction": policy.tax.memory,
-        "replications": summary[FINISHED].n,
-        **{k: v for name, of in summary.items() for k, v in of.columns(name).items()},
-        **(summary["overhead_node_h"].times(price).columns("overhead_cost")
-           if price else {}),
-        **({} if bill is None or bill.energy_kwh is None
-           else {"energy_kwh_per_month": bill.energy_kwh, "carbon_kg_per_month": bill.carbon_kg}),
-    }  # fmt: skip
+    price, rows = result.prices and result.prices.node_hour, []
+    for policy in result.policies:
+        summary, bill = result.summary[policy.name], result.bills.get(policy.name)
+        row = {
+            "strategy": policy.name,
+            "interval_h": policy.interval_h,
+            "interval_rule": policy.interval_rule,
+            "on_failure": policy.on_failure,
+            "decision": policy.decision and policy.decision.chosen,
+            "extra_nodes": policy.tax.nodes,
+            "extra_memory_fraction": policy.tax.memory,
+            "replications": summary[FINISHED].n,
+        }
+        for name, of in summary.items():
+            row |= of.columns(name)
+        if price:
+            row |= summary["overhead_node_h"].times(price).columns("overhead_cost")
+        if bill is not None and bill.energy_kwh is not None:
+            row["energy_kwh_per_month"] = bill.energy_kwh
+            row["carbon_kg_per_month"] = bill.carbon_kg
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def document_of_run(result: Result) -> Document:
@@ -354,10 +346,10 @@ def _fixed(value: float) -> str:
 
 def pictures_of_run(result: Result) -> dict[str, Picture]:
     """Its figures by name; one replication alone has no means and no percentiles."""
-    pictures = []
+    pictures, by_strategy = list[Picture](), dict[str, pd.DataFrame]()
     if result.replay is None:
         pictures.append(overhead_picture(result))
-    by_strategy = dict(overhead_percentiles(result)) if result.replay is None else {}
+        by_strategy |= overhead_percentiles(result)
     if by_strategy:
         pictures.append(Picture(
             "Overhead over the percentile of the runs",
@@ -393,9 +385,15 @@ def drawings_of_run(result: Result) -> dict[str, Callable[[], Figure]]:
 
 
 def _badness(result: Result, pictures: Mapping[str, Picture]) -> Sequence[Block]:
-    by_strategy = dict(overhead_percentiles(result))
+    by_strategy = overhead_percentiles(result)
     if not by_strategy:
         return [Words(["No strategy finished every replication: there is nothing to rank."])]
+
+    def cell(of: pd.DataFrame, percent_of: int) -> str:
+        ends = (float(100 * of[name][percent_of]) for name in ("value", "low", "high"))
+        mean, low, high = suited(*ends)
+        return mean if low == high else f"{mean} ({low} to {high})"
+
     n = max(of[FINISHED].n for of in result.summary.values())
     table = Table(
         caption=(
@@ -404,7 +402,7 @@ def _badness(result: Result, pictures: Mapping[str, Picture]) -> Sequence[Block]
         ),
         columns=row_columns("strategy", *(f"P{percent_of}" for percent_of in SHOWN_PERCENT)),
         rows=[
-            [name, *(_percentile(frame, percent_of) for percent_of in SHOWN_PERCENT)]
+            [name, *(cell(frame, percent_of) for percent_of in SHOWN_PERCENT)]
             for name, frame in by_strategy.items()
         ],
     )
@@ -413,9 +411,7 @@ def _badness(result: Result, pictures: Mapping[str, Picture]) -> Sequence[Block]
 
 def _course(result: Result) -> list[Block]:
     """A row per strategy and failure of the replication of the timeline."""
-    events = {str(k): v for k, v in result.timeline.groupby("strategy", sort=False)}
-    lanes = {policy.name: read_lane(events[policy.name]) for policy in result.policies}
-    rows = [row for name, lane in lanes.items() for row in _failures(name, lane)]
+    rows = [row for name, lane in lanes_of(result).items() for row in _failures(name, lane)]
     if not rows:
         return []
     left = len(rows) - FAILURES_SHOWN
@@ -445,15 +441,12 @@ def _failures(name: str, lane: Lane) -> Iterator[list[str]]:
         ]
 
 
-def overhead_percentiles(result: Result) -> Iterator[tuple[str, pd.DataFrame]]:
+def overhead_percentiles(result: Result) -> dict[str, pd.DataFrame]:
     """Percentiles of the overhead by strategy, of those that finished every replication."""
-    for name, rows in result.replications.groupby("strategy", sort=False, observed=True):
-        if rows["finished"].all():
-            overhead = (rows["wall_h"] - rows["useful_h"]) / rows["useful_h"]
-            yield str(name), percentiles(overhead.to_numpy(np.float64))
-
-
-def _percentile(of: pd.DataFrame, percent_of: int) -> str:
-    ends = (float(100 * of[name][percent_of]) for name in ("value", "low", "high"))
-    mean, low, high = suited(*ends)
-    return mean if low == high else f"{mean} ({low} to {high})"
+    rows = result.replications
+    overheads = rows.assign(overhead=(rows["wall_h"] - rows["useful_h"]) / rows["useful_h"])
+    return {
+        str(name): percentiles(mine["overhead"].to_numpy(np.float64))
+        for name, mine in overheads.groupby("strategy", sort=False, observed=True)
+        if mine["finished"].all()
+    }

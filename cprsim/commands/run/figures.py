@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Patch, Rectangle
 
+from cprsim.job.policy import Policy
 from cprsim.job.records import Estimate
 from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
 from cprsim.pages.figures import (
@@ -27,19 +28,13 @@ from cprsim.pages.figures import (
     axis_top,
     fold,
     look_of,
-    percent_axis,
     stacked,
     style,
     title_figure,
 )
 from cprsim.results.metrics import FINISHED, OVERHEAD, parts_among, share_of
+from cprsim.results.run import Result
 from cprsim.results.words import count, hours, percent, saves, significant
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from cprsim.job.policy import Policy
-    from cprsim.results.run import Result
 
 WIDTH_IN = 8.0
 ROW_IN, BAR_WIDTH, NAME_WIDTH = 0.3, 0.62, 44  # of a bar; characters of a line of its name
@@ -75,22 +70,17 @@ def overhead_figure(
 
 
 def _bar(policy: Policy, result: Result) -> Bar:
+    """Labelled with its overhead and, where there is a price, its cost; or the finished share."""
+    summary, prices = result.summary[policy.name], result.prices
+    overhead, share = summary[OVERHEAD], summary[FINISHED].mean
+    total = percent(overhead.mean)
+    if isnan(overhead.mean):
+        total = f"only {percent(share)} finished" if share else "no replication finished"
+    elif prices is not None and prices.node_hour:
+        cost = significant(prices.node_hour * summary["overhead_node_h"].mean)
+        total = f"{total}, {cost} {prices.prices.label}".rstrip()
     name = f"{policy.name}, {saves(policy, result.useful_h)}"
-    summary = result.summary[policy.name]
-    return Bar(name, _total(policy, result), summary, summary[OVERHEAD].half_width)
-
-
-def _total(policy: Policy, result: Result) -> str:
-    """The overhead in percent, or the finished share, and its cost where there is a price."""
-    summary = result.summary[policy.name]
-    overhead = summary[OVERHEAD].mean
-    if isnan(overhead):
-        share = summary[FINISHED].mean
-        return f"only {percent(share)} finished" if share else "no replication finished"
-    if result.prices is None or not result.prices.node_hour:
-        return percent(overhead)
-    cost = significant(result.prices.node_hour * summary["overhead_node_h"].mean)
-    return f"{percent(overhead)}, {cost} {result.prices.prices.label}".rstrip()
+    return Bar(name, total, summary, overhead.half_width)
 
 
 def bars_figure(
@@ -129,7 +119,7 @@ def bars_figure(
         axes.set_ylim(len(bars) - 0.5, -0.5)
         axes.set_yticks(range(len(bars)), [fold(bar.name, name_width) for bar in bars])
         axes.tick_params(axis="y", length=0)
-        percent_axis(axes.xaxis)
+        axes.xaxis.set_major_formatter(lambda share, _: f"{round(100 * share, 9):g}")
         axes.xaxis.grid(True)
         axes.set_xlabel(OVERHEAD_LABEL)
         handles = [Patch(**look_of(part)) for part in parts]
@@ -215,8 +205,7 @@ class Lane:
 
 def timeline_figure(result: Result) -> Figure:
     """Lanes over the whole replication, and below them the first failure from close up."""
-    events = {str(k): v for k, v in result.timeline.groupby("strategy", sort=False)}
-    lanes = [read_lane(events[policy.name]) for policy in result.policies]
+    lanes = [*lanes_of(result).values()]
     ends = sorted((lane.end_h for lane in lanes), reverse=True)
     is_cut = len(ends) > 1 and ends[0] > CUT_ABOVE_TIMES * ends[1]
     end_h = min(ends[0], 2 * ends[1]) if is_cut else ends[0]
@@ -363,6 +352,12 @@ def _legend(figure: Figure, lanes: list[Lane]) -> None:
 
 
 # --------------------------------------------------------------------------- lanes from events
+
+
+def lanes_of(result: Result) -> dict[str, Lane]:
+    """The lanes of its timeline by strategy, in the order of the scenario."""
+    events = {str(name): mine for name, mine in result.timeline.groupby("strategy", sort=False)}
+    return {policy.name: read_lane(events[policy.name]) for policy in result.policies}
 
 
 def read_lane(events: pd.DataFrame) -> Lane:

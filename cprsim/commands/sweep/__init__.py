@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cprsim.commands import command
 from cprsim.commands.options import (
@@ -20,19 +20,15 @@ from cprsim.commands.options import (
 )
 from cprsim.commands.sweep.answer import answer_of_sweep
 from cprsim.commands.sweep.figures import sweep_figures
-from cprsim.commands.sweep.folder import load_sweep, sweep_result, write_sweep
+from cprsim.commands.sweep.folder import SweepResult, load_sweep, sweep_result, write_sweep
 from cprsim.commands.sweep.points import points_of, require_sweep, run_points
 from cprsim.errors import ParameterError, watch
+from cprsim.pages.answer import Answer
 from cprsim.pages.figures import drawing
-from cprsim.results.folder import load_or_compute
+from cprsim.results.folder import ResultTarget, load_or_compute
 from cprsim.results.store import PointStore
 from cprsim.results.words import count
 from cprsim.workers import Workers as Pool
-
-if TYPE_CHECKING:
-    from cprsim.commands.sweep.folder import SweepResult
-    from cprsim.pages.answer import Answer
-    from cprsim.results.folder import ResultTarget
 
 
 @command("cprsim sweep quickstart --over failures.mtbf=4h:16h:log3")
@@ -113,7 +109,7 @@ def sweep(
         store, points = PointStore(target.root), points_of(loaded)
         watch.keeps(lambda: store.finished(points))
         with watch.progress("points") as on_progress:
-            bodies, _ = run_points(points, store, pool, on_progress)
+            bodies = run_points(points, store, pool, on_progress)
         if store.damaged:
             names = ", ".join(map(str, store.damaged))
             watch.warn(f"{count(len(store.damaged), 'damaged point')} computed anew: {names}")

@@ -77,7 +77,6 @@ class SweepResult:
     __pydantic_config__: ClassVar = {"arbitrary_types_allowed": True}
 
     def of(self, quantity: str) -> pd.DataFrame:
-        """The rows of one quantity."""
         return self.table[self.table["quantity"] == quantity]
 
     @property
@@ -114,7 +113,6 @@ class SweepResult:
 
     @property
     def n_points(self) -> int:
-        """Points of the sweep."""
         return len(self.of(OVERHEAD)) // len(self.strategies)
 
 
@@ -138,9 +136,7 @@ def sweep_result(
         table=pd.DataFrame(rows),
         accuracy=tuple(_accuracy(experiments)),
         warnings=tuple(_warnings(experiments)),
-        currency=next(
-            (experiment.currency for experiment in prices if experiment is not None), None
-        ),
+        currency=next((of.currency for of in prices if of is not None), None),
     )
 
 
@@ -226,12 +222,16 @@ def sweep_rows(
                 **_rules(job, policy),
             }
             shared = {"n": body[policy.name]["n"], "reference": point.reference}
-            for name, numbers in body[policy.name]["quantities"].items():
-                columns = dict(zip(NUMBERS, map(_number, numbers), strict=True))
-                yield {**head, "quantity": name, **shared, **columns}
+            columns = {
+                name: dict(zip(NUMBERS, map(_number, numbers), strict=True))
+                for name, numbers in body[policy.name]["quantities"].items()
+            }
             for name in names:
-                columns = dict.fromkeys(NUMBERS, nan) | _cost(cost, name).by_name
-                yield {**head, "quantity": name, **shared, **columns}
+                # a part that a strategy lacks costs nothing, but a loss is not known
+                none = Estimate(nan if not cost or name.endswith(f" {ACCURACY}") else 0.0)
+                columns[name] = dict.fromkeys(NUMBERS, nan) | cost.get(name, none).by_name
+            for name, numbers in columns.items():
+                yield {**head, "quantity": name, **shared, **numbers}
 
 
 def _place(axes: Mapping[str, Values], point: Point) -> dict[str, Any]:
@@ -285,12 +285,6 @@ def _costs_of(
         for part, cents in getattr(billed, of).cents.items():
             estimates[f"{name} {part}"] = Estimate(cents / 100)
     return estimates
-
-
-def _cost(costs: Mapping[str, Estimate], name: str) -> Estimate:
-    """One of the costs; a part that a strategy lacks costs nothing, but a loss is not known."""
-    is_known = costs and not name.endswith(f" {ACCURACY}")
-    return costs.get(name, Estimate(0.0 if is_known else nan))
 
 
 def _number(value: float | None) -> float:

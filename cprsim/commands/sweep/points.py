@@ -153,8 +153,8 @@ def run_points(
     store: PointStore,
     workers: Workers,
     on_progress: Callable[[int, int], None] | None = None,
-) -> tuple[list[Body], int]:
-    """The numbers of all points, and how many were computed; see `PointStore.compute_missing`."""
+) -> list[Body]:
+    """The numbers of all points; see `PointStore.compute_missing`."""
 
     def tasks_of(missing: Sequence[Point]) -> list[Task]:
         if workers.backend == "local":

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cprsim.commands import command
 from cprsim.commands.options import CliOption, Overrides, ScenarioLike, source_of
 from cprsim.commands.sync.answer import answer_of_sync
 from cprsim.errors import ParameterError, one_line, watch
+from cprsim.pages.answer import Answer
+from cprsim.training.in_step.load_model import SpeedPoint
 from cprsim.training.in_step.simulation import speed_at
 from cprsim.training.train_in_step import sync_setting
-
-if TYPE_CHECKING:
-    from cprsim.pages.answer import Answer
-    from cprsim.training.in_step.load_model import SpeedPoint
 
 MOST_TRAINERS = 1000  # more are slow to simulate event by event
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from annotated_types import Ge, Le
 
@@ -11,15 +11,13 @@ from cprsim.commands import command
 from cprsim.commands.options import AllowCode, CliOption, Overrides, ScenarioLike, source_of
 from cprsim.commands.train.answer import answer_of_train
 from cprsim.errors import ScenarioError, watch
+from cprsim.pages.answer import Answer
 from cprsim.scenario.assemble import assemble
 from cprsim.training.accuracy import measure, runs_in_step, runs_of
 from cprsim.training.measuring.own_code import require_allowed
 from cprsim.training.measuring.runs import own_model
 from cprsim.training.proxy_model import proxy_model
 from cprsim.training.train_in_step import team_of
-
-if TYPE_CHECKING:
-    from cprsim.pages.answer import Answer
 
 
 @command("cprsim train criteo-kaggle --replay 1")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -20,12 +20,9 @@ from cprsim.results.run import warnings_of
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.kernel import ClickFile
 from cprsim.scenario.population import population_of
+from cprsim.scenario.reading import LoadedScenario
+from cprsim.scenario.schema import Scenario as Settings
 from cprsim.scenario.schema import json_schema
-
-if TYPE_CHECKING:
-    from cprsim.pages.answer import Answer
-    from cprsim.scenario.reading import LoadedScenario
-    from cprsim.scenario.schema import Scenario as Settings
 
 
 @command("cprsim validate quickstart --set job.useful='30 h'")
