@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 TEXT = Path("scenario.yaml")  # as errors call a scenario that is text
 MAPPING = Path("scenario")  # as they call one that is a mapping
+Parsed = TypeVar("Parsed")
 
 
 class Scenario:
@@ -194,6 +195,14 @@ def number_of(option: str, value: float | str, like: str = "0.0002 or 0.02%") ->
     except ValueError:
         wrong = f"{one_line(str(value))!r} is no number, such as {like}"
         raise ParameterError(wrong, option) from None
+
+
+def parsed(option: str, text: str, parse: Callable[[str], Parsed]) -> Parsed:
+    """What the text of an option says. Raises ParameterError that names both."""
+    try:
+        return parse(text)
+    except ParameterError as error:
+        raise ParameterError(f"{one_line(text)!r} {error}", option) from None
 
 
 def _number(value: object) -> object:

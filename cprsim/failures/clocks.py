@@ -43,8 +43,7 @@ class JobClock:
         """Exact up to the accuracy of `expected_renewals`."""
         n_failures = _n_failures(self.lifetime, self.start, useful_h)
         mtbf_h = useful_h / n_failures if n_failures > 0 else inf
-        slots = np.asarray(self.slots, np.int64)
-        return expected_of_random_slots(asked(cluster, of), slots, self.together, mtbf_h)
+        return expected_of_random_slots(asked(cluster, of), self.slots, self.together, mtbf_h)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
         """Bounded by the failed nodes of a block."""
@@ -54,18 +53,15 @@ class JobClock:
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
         borders_h: Iterable[float],
     ) -> Iterator[FailureTrace]:  # fmt: skip
-        """A chunk up to each border; see `FailureSource`."""
-        gaps, repairing = (stream(seed, block, f"failures/job{of}") for of in ("", "/repair"))
-        choosing, slots = (
-            stream(seed, block, "failures/job/slots"),
-            np.asarray(self.slots, np.int64),
+        gaps, choosing, repairing = (
+            stream(seed, block, f"failures/job{of}") for of in ("", "/slots", "/repair")
         )
         fresh = self.start is Start.FRESH
         first_gap = self.lifetime.sample if fresh else self.lifetime.sample_residual
         clocks = Clocks(self.lifetime, gaps, first_gap(gaps, n_replications))
         for until_h in borders_h:
             first, at_h = clocks.until(until_h)
-            struck = random_slots(slots, len(at_h), self.together, choosing)
+            struck = random_slots(self.slots, len(at_h), self.together, choosing)
             if self.together > 1:
                 struck.sort(axis=1)
             first_slot = self.together * np.arange(len(at_h) + 1)
@@ -113,7 +109,6 @@ class NodeClocks:
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
         borders_h: Iterable[float],
     ) -> Iterator[FailureTrace]:  # fmt: skip
-        """A chunk up to each border; see `FailureSource`."""
         borders, *of_roles = tee(borders_h, 1 + len(self.lifetimes))
         nodes = [
             failures_of_nodes(

@@ -106,7 +106,6 @@ class CorrelatedNodes:
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
         borders_h: Iterable[float],
     ) -> Iterator[FailureTrace]:  # fmt: skip
-        """A chunk up to each border; see `FailureSource`."""
         n_slots, n_clocks = cluster.n_nodes, n_replications * cluster.n_nodes
         factors, lives, shocks, repairing = (
             stream(seed, block, f"failures/correlated/{of}")

@@ -60,8 +60,8 @@ class Injected:
         if self.at_h is not None:
             n = sum(at_h < self.useful_h for at_h in self.at_h)
         if self.slots_at is None:
-            slots, mtbf_h = np.asarray(self.slots, np.int64), useful_h / n if n > 0 else inf
-            return expected_of_random_slots(asked(cluster, of), slots, self.together, mtbf_h)
+            mtbf_h = useful_h / n if n > 0 else inf
+            return expected_of_random_slots(asked(cluster, of), self.slots, self.together, mtbf_h)
         shards = set(asked(cluster, of))
         struck = [len(shards.intersection(slots)) for slots in self._slots_in_order[:n]]
         return expected_of(useful_h, n, sum(n_shards > 0 for n_shards in struck), sum(struck))
@@ -87,8 +87,8 @@ class Injected:
         if in_order:
             struck = np.broadcast_to(np.concatenate(in_order), shape)
         else:
-            slots = np.asarray(self.slots, np.int64)
-            struck = random_slots(slots, n_replications * n, self.together, choosing).reshape(shape)
+            drawn = random_slots(self.slots, n_replications * n, self.together, choosing)
+            struck = drawn.reshape(shape)
         if self.at_h is None:
             at_h = np.sort(self.useful_h * rng.random((n_replications, n)), axis=1)
         else:

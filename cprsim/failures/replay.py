@@ -84,7 +84,6 @@ class Replay:
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
         borders_h: Iterable[float],
     ) -> Iterator[FailureTrace]:  # fmt: skip
-        """A chunk up to each border; see `FailureSource`."""
         self._check_slots(cluster)
         rng = stream(seed, block, "failures/trace/window")
         begin_h = rng.random(n_replications) * self.outages.window_h

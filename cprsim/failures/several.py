@@ -57,7 +57,6 @@ class SeveralSources:
         self, cluster: Cluster, seed: int, block: int, n_replications: int,
         borders_h: Iterable[float],
     ) -> Iterator[FailureTrace]:  # fmt: skip
-        """A chunk up to each border; see `FailureSource`."""
         borders, *own_borders = tee(borders_h, 1 + len(self.sources))
         drawn = [
             source.draw(

@@ -16,7 +16,7 @@ keeps the requested replications.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from math import inf
 from typing import Protocol
@@ -164,7 +164,9 @@ def repairs(repair: Duration | None, rng: np.random.Generator, n: int) -> Floats
     return np.zeros(n) if repair is None else repair.sample(rng, n)
 
 
-def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Generator) -> Ints:
+def random_slots(
+    slots: Sequence[int], n_failures: int, together: int, rng: np.random.Generator
+) -> Ints:
     """Distinct random slots for each failure, every subset equally likely.
 
     By Floyd's sampling without replacement, (n_failures, together): the nth slot is drawn from the
@@ -178,7 +180,7 @@ def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Gen
     )
     n_slots = len(slots)
     if together == n_slots:
-        return np.tile(slots, (n_failures, 1))
+        return np.tile(np.asarray(slots, np.int64), (n_failures, 1))
     lasts = range(n_slots - together, n_slots)
     place = np.stack([rng.integers(0, last + 1, n_failures) for last in lasts], axis=1)
     if together > 1:
@@ -188,7 +190,7 @@ def random_slots(slots: Ints, n_failures: int, together: int, rng: np.random.Gen
             for nth, last in enumerate(lasts):
                 some[is_used[row, some[:, nth]], nth] = last
                 is_used[row, some[:, nth]] = True
-    return slots[place]
+    return np.asarray(slots, np.int64)[place]
 
 
 def expected_of(
@@ -208,7 +210,7 @@ def asked(cluster: Cluster, of: range | None) -> range:
 
 
 def expected_of_random_slots(
-    shards: range, slots: Ints, together: int, mtbf_h: float
+    shards: range, slots: Sequence[int], together: int, mtbf_h: float
 ) -> ExpectedFailures:
     """Expected failures where each strikes `together` random ones of `slots` (hypergeometric)."""
     n_shards = int(np.isin(slots, np.asarray(shards)).sum())

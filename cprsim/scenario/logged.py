@@ -176,6 +176,6 @@ class EachItsOwn:
         mine = self.at_h[:n_replications]
         at_h = np.concatenate(mine)
         rng = stream(seed, block, "backtest/slots")
-        slot = random_slots(np.asarray(self.expected_as.slots, np.int64), len(at_h), 1, rng).ravel()
+        slot = random_slots(self.expected_as.slots, len(at_h), 1, rng).ravel()
         number = np.repeat(np.arange(len(mine)), [len(failures_h) for failures_h in mine])
         yield trace_of(inf, len(mine), number, at_h, slot, np.zeros(len(at_h)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -17,10 +15,10 @@ from cprsim.results import pipeline
 from cprsim.scenario.assemble import Experiment
 from tests.fitting.logs import assembled, outages
 from tests.fitting.posterior_check import source_of
-from tests.making import Make, maker
+from tests.making import Make
 from tests.simulators import z_score
 
-CORRELATED = """\
+SCENARIO = """\
 job: {useful: 20 h}
 cluster: {emb_ps: 4, trainers: 2, repair: 3 h}
 failures:
@@ -37,12 +35,6 @@ costs: {save: 0 h, load: 0 h, reschedule: 0 h}
 recovery: [{strategy: partial, interval: 30 h}]
 simulation: {seed: 3, replications: 2000}
 """
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Make:
-    """An experiment from the scenario above, with overrides."""
-    return maker(tmp_path, CORRELATED)
 
 
 def off_by(experiment: Experiment, n_expected: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from cprsim.errors import BudgetError, ParameterError
 from cprsim.failures.block import BlockFailures
 from cprsim.failures.sources import MEMORY_KEY, how_to_raise, memory_bytes
 from cprsim.results import pipeline
-from tests.making import Make, maker
+from tests.making import Make
 from tests.simulators import columns_of
 
 SCENARIO = """\
@@ -27,12 +26,6 @@ costs:
 recovery: [full, partial]
 simulation: {seed: 5, replications: 60}
 """
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Make:
-    """An experiment from the scenario above, with overrides."""
-    return maker(tmp_path, SCENARIO)
 
 
 def test_the_budget_is_a_gigabyte_or_what_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from cprsim.job.records import CostBreakdown
 from cprsim.results import pipeline
 from cprsim.simulation.blocks import Block
 from cprsim.simulation.folding import cost_breakdown
-from tests.making import Make, maker
+from tests.making import Make
 
 SCENARIO = """\
 job: {useful: 20 h}
@@ -31,12 +31,6 @@ costs:
 recovery: [none, full, partial, {strategy: cpr, target_pls: 0.1}]
 simulation: {seed: 5, replications: 120}
 """
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Make:
-    """An experiment from the scenario above, with overrides."""
-    return maker(tmp_path, SCENARIO)
 
 
 def by_name(outcome: pipeline.Outcome) -> dict[str, CostBreakdown]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from cprsim.job.distributions import Constant, Exponential, Mixture
 from cprsim.job.records import CostBreakdown
 from cprsim.results.pipeline import blocks_of, simulate
 from cprsim.scenario.assemble import Experiment
-from tests.making import Make, maker
+from tests.making import Make
 from tests.simulators import assert_cluster_agrees, told, z_score
 
 SCENARIO = """\
@@ -33,11 +31,6 @@ SEVERAL = (
     "recovery=[full, none, gemini, torchft, elastic-restart, dlrover-flash, async, varuna, "
     "{strategy: ecrec, options: {data: 3}}]"
 )
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Make:
-    return maker(tmp_path, SCENARIO)
 
 
 def costs_of(experiment: Experiment) -> list[CostBreakdown]:
@@ -127,14 +120,29 @@ def test_the_log_has_a_line_for_each_stage_of_each_attempt(make: Make) -> None:
     assert words[-7:] == [*attempt, "retry", *attempt]
 
 
-@pytest.mark.parametrize("costs", [(WARM, FAILING), (LATE, VARYING), (LATE,)])
-def test_every_system_is_the_same_on_the_cluster(make: Make, costs: tuple[str, ...]) -> None:
-    varying = "costs.load={mix: [{share: 0.5, value: 1 min}, {share: 0.5, value: 9 min}]}"
-    clock, few = "failures.clock=wall", "simulation.replications=4"
-    experiment = make(SEVERAL, *costs, varying, BEHIND, clock, few)
+EITHER = "costs.load={mix: [{share: 0.5, value: 1 min}, {share: 0.5, value: 9 min}]}"
+SHORT_STOPS = "planned={every: 7 h, length: {family: exponential, mean: 1 h}, saves: %s}"
+
+
+@pytest.mark.parametrize(
+    ("part", "costs"),
+    [
+        ("warm-up", (WARM, FAILING, EITHER)),
+        ("warm-up", (LATE, VARYING, EITHER)),
+        ("warm-up", (LATE, EITHER)),
+        ("planned", (LATE, VARYING, SHORT_STOPS % "true")),
+        ("planned", (LATE, VARYING, SHORT_STOPS % "false")),
+    ],
+)
+def test_every_system_is_the_same_on_the_cluster(
+    make: Make, part: str, costs: tuple[str, ...]
+) -> None:
+    few = "simulation.replications=4"
+    experiment = make(SEVERAL, *costs, BEHIND, "failures.clock=wall", few)
     assert_cluster_agrees(experiment, 4)
-    for policy in experiment.policies:
-        assert "warm-up" in policy.parts, policy.name
+    for outcome in simulate(experiment).strategies:
+        assert part in outcome.costs.parts, outcome.policy.name
+        assert part == "warm-up" or outcome.costs.hours_of(part).all(), outcome.policy.name
 
 
 def test_survivors_do_not_warm_up_and_a_rule_may_name_its_own(make: Make) -> None:
@@ -224,13 +232,3 @@ def test_later_failures_go_back_to_what_a_stop_saved(make: Make) -> None:
     assert hours["failures"] == 1
     assert hours["planned"] == 2
     assert hours["lost"] == pytest.approx(9 - 4 / 30 - 8)
-
-
-@pytest.mark.parametrize("saves", ["true", "false"])
-def test_every_system_stops_the_same_on_the_cluster(make: Make, saves: str) -> None:
-    stops = f"planned={{every: 7 h, length: {{family: exponential, mean: 1 h}}, saves: {saves}}}"
-    few = "simulation.replications=4"
-    experiment = make(SEVERAL, stops, LATE, VARYING, BEHIND, "failures.clock=wall", few)
-    assert_cluster_agrees(experiment, 4)
-    for outcome in simulate(experiment).strategies:
-        assert outcome.costs.hours_of("planned").all(), outcome.policy.name

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from math import exp
-from pathlib import Path
 
 import pytest
 
 import cprsim
-from tests.making import call
 
 TEXT = """\
 name: one
@@ -63,13 +61,6 @@ def test_endless_free_spares_are_no_option_beside_those_that_are_paid(
 def test_the_scenario_s_own_spares_are_the_present_option() -> None:
     own = {"cluster.spares": 1}
     assert cprsim.fleet(TEXT, {"spares": [4]}, own).values["present"] == "full"
-
-
-def test_spares_without_a_repair_are_refused_with_what_to_write(tmp_path: Path) -> None:
-    (tmp_path / "one.yaml").write_text(TEXT.replace(", repair: 24 h", ""))
-    ran = call("fleet", tmp_path / "one.yaml", "--over", "spares=0,4", "--out", tmp_path / "r")
-    assert ran.exit_code == 2
-    assert "cluster.repair: is missing" in ran.stderr
 
 
 # --------------------------------------------------------------------------- as run and systems

@@ -62,25 +62,25 @@ def test_it_says_what_to_do_and_keeps_what_it_simulated(
         load_fleet(folder)
 
 
-def test_an_axis_that_is_there_twice_is_refused_and_nothing_is_written(scenario: Path) -> None:
-    shown = call("fleet", scenario, "--over=spares=0,2", "--over=fleet.spares=2,3")
-    assert shown.exit_code == 2, shown.output
-    assert "--over: `fleet.spares` is there twice" in shown.output
-    assert not Path("results").exists()
+TABLE = "fleet={table: jobs.csv, spares: 2, window: 200 h}"  # each job has its own values
 
 
-def test_options_that_do_other_work_are_refused(scenario: Path) -> None:
-    said = call("fleet", scenario, "--over", "fleet.jobs=2,3")
-    assert said.exit_code == 2
-    assert "`fleet.jobs=2` changes the jobs" in said.stderr
-    assert not Path("results").exists()
-
-
-def test_an_option_that_each_job_has_its_own_of_is_refused(scenario: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--over=spares=0,2", "--over=fleet.spares=2,3"), "--over: `fleet.spares` is there twice"),
+        (("--over=fleet.jobs=2,3",), "`fleet.jobs=2` changes the jobs"),
+        (("--over=spares=0,2", "--over=job.useful=10 h,20 h", "--set", TABLE), "changes nothing"),
+        (("--over=spares=0,2", "--over=failures.mtbf=3 h,6 h", "--set", TABLE), "changes nothing"),
+        (("--over=spares=0,4", "--set=fleet.spares=null", "--set=cluster.repair=null"),
+         "cluster.repair: is missing"),
+    ],
+)  # fmt: skip
+def test_what_is_no_option_is_refused_and_nothing_is_written(
+    scenario: Path, options: tuple[str, ...], complaint: str
+) -> None:
     Path("jobs.csv").write_text("useful_h,mtbf_h,nodes\n10,6,6\n20,6,12\n", "utf-8")
-    own = ("--set", "fleet={table: jobs.csv, spares: 2, window: 200 h}")
-    for key in ("job.useful=10 h,20 h", "failures.mtbf=3 h,6 h"):
-        said = call("fleet", scenario, *own, "--over", "spares=0,2", "--over", key)
-        assert said.exit_code == 2, key
-        assert "changes nothing" in said.stderr
+    said = call("fleet", scenario, *options)
+    assert said.exit_code == 2, said.output
+    assert complaint in said.stderr
     assert not Path("results").exists()

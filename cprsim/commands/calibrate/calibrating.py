@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, isnan, nan
 from typing import Any
@@ -65,8 +65,7 @@ def calibrate(
         )
     ranking = rank(gaps, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
     costs = _costs(jobs, n_bootstrap, seed)
-    every_h = _every_h(jobs)
-    scenario = _scenario(jobs, ranking.best, costs, every_h, n_nodes)
+    scenario, origins = _scenario(jobs, ranking.best, costs, n_nodes)
     experiment_of(scenario.sections, ())  # whatever is wrong with it is said now
     untold = sum(isnan(job.save_every) for job in jobs)
     spread = ranking.best.spread
@@ -80,9 +79,7 @@ def calibrate(
         *crash_loops(jobs),
         *(note for cost in costs for note in cost.notes),
     ]  # fmt: skip
-    return Calibration(
-        scenario, _origins(jobs, ranking, costs, every_h), costs, ranking, tuple(notes)
-    )
+    return Calibration(scenario, origins, costs, ranking, tuple(notes))
 
 
 def _gaps(jobs: Sequence[JobLedger]) -> Lifetimes:
@@ -125,22 +122,24 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
     return fit_costs(transfers, n_bootstrap=n_bootstrap, seed=seed)
 
 
-def _every_h(jobs: Sequence[JobLedger]) -> float:
-    """The interval of the saves [h of progress]; infinite where none is known."""
-    known_h = list(filter(isfinite, map(interval_h, jobs)))
-    return float(np.median(known_h)) if known_h else inf
+def _median(values: Iterable[float]) -> float:
+    """Of those that are known; infinite where none is."""
+    known = [*filter(isfinite, values)]
+    return float(np.median(known)) if known else inf
 
 
 def _scenario(
-    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], every_h: float, n_nodes: int
-) -> Fragment:
-    steps = [job.step_s for job in jobs if isfinite(job.step_s)]
+    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], n_nodes: int
+) -> tuple[Fragment, tuple[tuple[str, str, str], ...]]:
+    """The scenario, and where its numbers come from."""
+    useful_h, step_s = _median(job.useful_h.mean for job in jobs), _median(j.step_s for j in jobs)
+    every_h = _median(map(interval_h, jobs))  # of progress
     fitted = costs_fragment(costs, "the logs")
     sections = {
         "name": "calibrated",
         "job": {
-            "useful": f"{float(np.median([job.useful_h.mean for job in jobs]))!r} h",
-            **({"step": f"{float(np.median(steps))!r} s"} if steps else {}),
+            "useful": f"{useful_h!r} h",
+            **({"step": f"{step_s!r} s"} if isfinite(step_s) else {}),
         },
         "cluster": {"workers": n_nodes},
         "failures": {
@@ -154,33 +153,22 @@ def _scenario(
         }],
         "simulation": {"seed": 1, "replications": 1000},
     }  # fmt: skip
-    return replace(fitted, sections=sections)
+    origins = [
+        ("useful work", f"{useful_h:.5g} h", f"median of {len(jobs)} job(s)"),
+        ("step", f"{step_s:.5g} s" if isfinite(step_s) else "–",
+         "median over jobs of the time of a step between saves"),
+        ("MTBF", f"{fit.mean.mean:.4g} h ({fit.mean.low:.4g} to {fit.mean.high:.4g})",
+         f"{fit.family}, {fit.n_observed} gaps between failures of a job, best by AIC"),
+        ("interval", f"{every_h:.4g} h of progress", "steps of the saves; full recovery ran"),
+        *((cost.name, f"{cost.mean.mean * 3600:.4g} s",
+           f"{cost.family}, {cost.lifetimes.n} with start and end") for cost in costs),
+    ]  # fmt: skip
+    return replace(fitted, sections=sections), tuple(origins)
 
 
 def _within(spread: Parameter) -> float:
     """The spread of gaps, no narrower or wider than a scenario takes it."""
     return float(np.clip(spread.mean, *(SIGMA if spread.name == "sigma" else SHAPE)))
-
-
-def _origins(
-    jobs: Sequence[JobLedger], ranking: Ranking, fits: tuple[CostFit, ...], every_h: float
-) -> tuple[tuple[str, str, str], ...]:
-    best = ranking.best
-    steps = [job.step_s for job in jobs if isfinite(job.step_s)]
-    rows = [
-        ("useful work", f"{np.median([job.useful_h.mean for job in jobs]):.5g} h",
-         f"median of {len(jobs)} job(s)"),
-        ("step", f"{np.median(steps):.5g} s" if steps else "–",
-         "median over jobs of the time of a step between saves"),
-        ("MTBF", f"{best.mean.mean:.4g} h ({best.mean.low:.4g} to {best.mean.high:.4g})",
-         f"{best.family}, {best.n_observed} gaps between failures of a job, best by AIC"),
-        ("interval", f"{every_h:.4g} h of progress",
-         "steps of the saves; full recovery ran"),
-    ]  # fmt: skip
-    for cost in fits:
-        where = f"{cost.family}, {cost.lifetimes.n} with start and end"
-        rows.append((cost.name, f"{cost.mean.mean * 3600:.4g} s", where))
-    return tuple(rows)
 
 
 # --------------------------------------------------------------------------- compared with the log

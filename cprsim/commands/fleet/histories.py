@@ -141,8 +141,6 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
     A job meets the failures of its kind's replication ``history * n_jobs + nth``.
     """
     section, kinds = fleet.section, fleet.kinds
-    if is_alone(section):
-        return next(run_histories(fleet, strategy, [history]))
     jobs = fleet.arrivals(history)
     jobs["n_nodes"] = np.array([kind.cluster.n_nodes for kind in kinds])[jobs.kind]
     cluster = SharedCluster(section.nodes, section.spares, section.storage_bytes_per_h or inf)
@@ -218,23 +216,15 @@ def _pls(kind: Experiment, losses: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FleetCell:
-    """One history of a fleet under one strategy; usage is per month.
-
-    Parameters
-    ----------
-    means : statistics that are means over jobs, by kind of job
-    used : usage of all jobs, and of the spares, which are held over the whole window
-    usage : usage of the jobs of each kind
-    risks_all : whether a failure takes all work of some job
-    """
+    """One history of a fleet under one strategy; usage is per month."""
 
     finished: float  # share of the jobs
     statistics: Mapping[str, Number]
     n_jobs: tuple[int, ...]  # of each kind
-    means: Mapping[str, tuple[Number, ...]]
-    used: Usage
-    usage: tuple[Usage, ...]
-    risks_all: bool
+    means: Mapping[str, tuple[Number, ...]]  # statistics that are means over jobs, by kind of job
+    used: Usage  # of all jobs, and of the spares, which are held over the whole window
+    usage: tuple[Usage, ...]  # of the jobs of each kind
+    risks_all: bool  # whether a failure takes all work of some job
 
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:

@@ -133,13 +133,14 @@ def option_of(
     n_jobs = np.array(cells[0].n_jobs)
     means = {name: n_jobs * np.array(mean) for name, mean in cells[0].means.items()}
     values = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in where.items())
+    overheads = [cell.statistics["overhead_fraction"] for cell in cells]
     return FleetOption(
         name=f"{strategy} at {values}" if values else strategy,
         strategy=strategy,
         where=where,
         finished=all(cell.finished == 1.0 for cell in cells),
         statistics={
-            name: _quantile(cells, QUANTILES[name])
+            name: Estimate(float(np.quantile(overheads, QUANTILES[name])))  # of one job each
             if n_jobs.sum() == 1 and name in QUANTILES
             else _estimate(
                 [cell.statistics[name] for cell in cells], means.get(name, np.zeros(0)), n_jobs
@@ -154,13 +155,6 @@ def option_of(
         risks_all=cells[0].risks_all,
         cells=cells,
         prices=prices,
-    )
-
-
-def _quantile(cells: Sequence[FleetCell], share: float) -> Estimate:
-    """Quantile over histories of one job each."""
-    return Estimate(
-        float(np.quantile([cell.statistics["overhead_fraction"] for cell in cells], share))
     )
 
 

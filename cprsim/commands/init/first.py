@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from cprsim.commands.options import parsed
 from cprsim.errors import ParameterError, choices, one_line
 from cprsim.failures.presets import FAILURE_PRESETS
 from cprsim.files.units import BANDWIDTH, SIZE, TIME, Quantity
@@ -145,10 +146,7 @@ class Known:
 def quantity(option: str, text: str | None, kind: Quantity) -> float | None:
     """A quantity from an option; None: unknown. Raises ParameterError."""
     written = UNKNOWN_ANSWER if text is None else text.strip()
-    try:
-        return None if written == UNKNOWN_ANSWER else kind.read(written)
-    except ParameterError as error:
-        raise ParameterError(f"{one_line(written)!r} {error}", option) from None
+    return None if written == UNKNOWN_ANSWER else parsed(option, written, kind.read)
 
 
 def nodes_of(kind: str, text: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cprsim.errors import ParameterError, one_line
+from cprsim.commands.options import parsed
 from cprsim.logs.jobs.slurm_jobs import BY_JOB, BY_NODE, REQUEUED
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
@@ -34,11 +34,7 @@ def answer_of_slurm(attempts: pd.DataFrame, notes: Sequence[str], node_hour: str
 
     Raises ParameterError where `node_hour` is no price.
     """
-    try:
-        price = None if node_hour is None else Money(node_hour)
-    except ParameterError as error:
-        message = f"{one_line(str(node_hour))!r} {error}"
-        raise ParameterError(message, option="--node-hour") from None
+    price = None if node_hour is None else parsed("--node-hour", node_hour, Money)
     by_node, node_h = attempts["kind"] == BY_NODE, attempts["hours"] * attempts["n_nodes"]
     failed = by_node | (attempts["kind"] == BY_JOB)
     sums = pd.DataFrame({

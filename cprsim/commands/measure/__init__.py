@@ -22,6 +22,7 @@ from cprsim.commands.options import (
     Overrides,
     ScenarioLike,
     Workers,
+    parsed,
     source_of,
 )
 from cprsim.errors import ParameterError, watch
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from cprsim.pages.answer import Answer
     from cprsim.training.kernel.weights import TrainableModel
     from cprsim.training.measuring.expectation import Expected
-    from cprsim.training.measuring.measure import Measured, MeasureRequest
+    from cprsim.training.measuring.measure import Measured
 
 CURVE_FOLDER = Path("results") / "curves"
 
@@ -139,10 +140,7 @@ def measure(
 
 
 def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
-    try:
-        value = parse(text)
-    except ParameterError as error:
-        raise ParameterError(f"{text!r} {error}", option) from None
+    value = parsed(option, text, parse)
     if not value > 0:
         raise ParameterError(f"must be positive, not {text!r}", option)
     return value

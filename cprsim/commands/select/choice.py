@@ -59,11 +59,6 @@ class PricedInterval:
     struck_fraction: float  # share of replications that lose samples
 
     @property
-    def is_system(self) -> bool:
-        """Whether it is a recovery system of the scenario."""
-        return not self.policy.from_cpr_paper
-
-    @property
     def summary(self) -> dict[str, Estimate]:
         """Its overhead, and the waits for spares in it."""
         return {OVERHEAD: self.overhead, WAIT: Estimate(self.waiting)}
@@ -76,7 +71,7 @@ class PricedInterval:
     @property
     def saving(self) -> str:
         """How often it saves, in words; for a recovery system, the value of its option."""
-        if self.is_system and not self.option:
+        if not self.policy.from_cpr_paper and not self.option:
             return "as the scenario has it"
         if self.n_saves == 0:
             as_option = f"never saving ({self.option} as long as the job)"
@@ -95,9 +90,8 @@ class Selection:
     curve: str | None  # its name and origin; None where PLS is limited and no curve is needed
     recommended: str  # strategy; full recovery if none is significantly cheaper
     full: PricedInterval  # at its own best interval
-    best: dict[
-        str, PricedInterval | None
-    ]  # by strategy; None: no interval worth trying keeps the limit
+    # by strategy; None: no interval worth trying keeps the limit
+    best: dict[str, PricedInterval | None]
     formula: tuple[PricedInterval, ...]  # the paper's interval, both forms, under partial recovery
     notes: tuple[str, ...] = ()  # of the curve: what to be careful with
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not predict

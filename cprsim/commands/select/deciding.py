@@ -13,7 +13,7 @@ import numpy as np
 
 from cprsim.accuracy.curve import Prediction
 from cprsim.commands.select.pricing import FULL, CandidateEvaluator, Evaluated
-from cprsim.commands.select.search import WORTH_TRYING, best, cheapest_of
+from cprsim.commands.select.search import best, cheapest_of
 from cprsim.job.losses import WHOLE
 from cprsim.results.limit import Limit
 
@@ -40,11 +40,7 @@ class Decided:
         return {FULL: self.full, **self.within_limit}
 
 
-def decide(
-    evaluator: CandidateEvaluator,
-    most_times: float = WORTH_TRYING,
-    step: Callable[[], None] = lambda: None,
-) -> Decided:
+def decide(evaluator: CandidateEvaluator, step: Callable[[], None]) -> Decided:
     """Choose between full recovery and the options within the limit, each at its best.
 
     The cheapest option that costs significantly less than full recovery is chosen (the 95 %
@@ -55,7 +51,7 @@ def decide(
     full = best(evaluator, FULL, cheapest) or cheapest
     for name in evaluator.options:
         if name != FULL:
-            best_of[name] = best(evaluator, name, full, most_times)
+            best_of[name] = best(evaluator, name, full)
         step()
     return choice({FULL: full}, best_of, evaluator.limit)
 

@@ -204,17 +204,15 @@ class CandidateEvaluator:
 
     def _lost(self, policy: Policy, outcome: StrategyOutcome, pls: Floats) -> Prediction:
         """Loss of each replication in the limited quantity."""
-        metric, curve = self.limit.metric, self.experiment.curve
+        metric, curve, useful_h = self.limit.metric, self.experiment.curve, self.experiment.useful_h
         if metric is None:
             return pls_alone(pls)
         lost = None
         if curve is not None:
-            lost = curve.predict(
-                policy, metric, outcome.losses, outcome.costs, self.experiment.useful_h
-            )
+            lost = curve.predict(policy, metric, outcome.losses, outcome.costs, useful_h)
         if lost is None:
             assert not policy.leaves_stale, "only options that the curve knows are compared"
-            return nothing_lost(outcome.costs.n_replications)
+            return nothing_lost(len(pls))
         return lost
 
 
@@ -314,10 +312,11 @@ def _rounded_up(value: float, digits: int) -> float:
 # --------------------------------------------------------------------------- options
 
 FULL = "full"
-SIMPLE_FIRST = ("mfu", "ssu", "momentum", "scar", "round-robin")
-"""Trackers, in order: row counters, sampled rows, optimizer state, second copy; the control."""
-RELOADING = (WHOLE, *(f"cpr-{tracker}" for tracker in SIMPLE_FIRST))
-"""The strategies that reload failed servers, the simplest first."""
+RELOADING = (WHOLE, "cpr-mfu", "cpr-ssu", "cpr-momentum", "cpr-scar", "cpr-round-robin")
+"""The strategies that reload failed servers, the simplest first.
+
+Trackers: row counters, sampled rows, optimizer state, second copy; the control.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,10 +324,6 @@ class PricedEntry:
     """An entry of `recovery` whose interval `select` chooses."""
 
     entry: RecoverySection
-
-    @property
-    def name(self) -> str:
-        return self.entry.name
 
     @property
     def from_cpr_paper(self) -> bool:
@@ -373,11 +368,9 @@ class PricedEntry:
     def keeping(self, n_contents: int, experiment: Experiment) -> PricedEntry:
         """The option with another number of contents on the remote storage."""
         costs = self.entry.costs or OwnCosts.model_construct(_fields_set=set())
-        save = (costs.save or experiment.scenario.costs.save).model_copy(
-            update={"kept": n_contents}
-        )
-        own_costs = costs.model_copy(update={"save": save})
-        return PricedEntry(self.entry.model_copy(update={"costs": own_costs}))
+        save = costs.save or experiment.scenario.costs.save
+        kept = {"save": save.model_copy(update={"kept": n_contents})}
+        return PricedEntry(self.entry.model_copy(update={"costs": costs.model_copy(update=kept)}))
 
     def entry_at(self, interval_h: float, useful_h: float) -> str:
         """The entry of a scenario that runs it at an interval."""

@@ -28,15 +28,13 @@ FEWER = 2  # after the search, try at least this many steps fewer
 WORTH_TRYING = 4.0  # largest cost of all writes / overhead of full recovery
 
 
-def best(
-    evaluator: CandidateEvaluator, name: str, full: Evaluated, most_times: float = WORTH_TRYING
-) -> Evaluated | None:
+def best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated | None:
     """An option at the cheapest interval that keeps the limit; None if no interval does.
 
     Never saving is chosen only if cheaper by `WORTH_NO_SAVES`: simulations miss rare failures. So
     are free saves of less than one a day.
     """
-    found = _best(evaluator, name, full, most_times)
+    found = _best(evaluator, name, full)
     n_days = max(1, int(evaluator.experiment.useful_h / DAY_H))
     n_enough = 1 if evaluator.saves(name)[1] or evaluator.options[name].reloads else n_days
     if found is None or found.n_writes >= n_enough or evaluator.options[name].interval is None:
@@ -57,9 +55,7 @@ def best(
     return _cheapest(good) if good else found
 
 
-def _best(
-    evaluator: CandidateEvaluator, name: str, full: Evaluated, most_times: float
-) -> Evaluated | None:
+def _best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated | None:
     option = evaluator.options[name]
     if not option.reloads:
         cheapest = cheapest_of(evaluator, name)
@@ -67,7 +63,7 @@ def _best(
             return cheapest
         if option.interval is None:
             return None
-    return best_within(evaluator, name, most_writes(evaluator, name, full, most_times))
+    return best_within(evaluator, name, most_writes(evaluator, name, full, WORTH_TRYING))
 
 
 def cheapest_of(evaluator: CandidateEvaluator, name: str) -> Evaluated:
@@ -151,7 +147,7 @@ def _cheapest(candidates: list[Evaluated]) -> Evaluated:
 
 
 def most_writes(
-    evaluator: CandidateEvaluator, name: str, full: Evaluated, most_times: float = WORTH_TRYING
+    evaluator: CandidateEvaluator, name: str, full: Evaluated, most_times: float
 ) -> int:
     """Number of writes that alone cost `most_times` the overhead of full recovery."""
     write_h, n_most = evaluator.saves(name)[1], most_taken(evaluator, name)

@@ -30,7 +30,7 @@ from cprsim.job.records import Estimate
 from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
 from cprsim.results.limit import LIMIT_OPTIONS, NO_LIMIT, limit_of, wrong
 from cprsim.results.money import cheapest_of, prices_of
-from cprsim.results.unknown import SpareNeed, break_evens_of, decisive_assumption, spares_of
+from cprsim.results.unknown import break_evens_of, decisive_assumption, spares_of
 from cprsim.results.words import hours
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.cluster import OwnCosts
@@ -88,44 +88,35 @@ def answered(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection
     """The selection, with the inputs that would make another candidate the cheapest."""
     with watch.progress("selecting") as on_progress:
         selection = select(evaluator, on_progress)
-    bills = selection.bills(prices_of(loaded.scenario))
-    best = cheapest_of(bills) if bills else selection.chosen.strategy
-    costs = {name: candidate.overhead.mean for name, candidate in selection.finishing.items()}
-    if bills:
+    chosen, finishing = selection.chosen, selection.finishing
+    best, costs = chosen.strategy, {name: one.overhead.mean for name, one in finishing.items()}
+    if bills := selection.bills(prices_of(loaded.scenario)):
+        best = cheapest_of(bills)
         costs = {name: float(bill.month.total_cents) for name, bill in bills.items()}
     accuracy = ""
     if selection.limited and loaded.scenario.accuracy is not None:
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
-    chosen = selection.chosen
-    able = [name for name in selection.finishing if not evaluator.options[name].not_counted]
+    able = {name: one for name, one in finishing.items() if not evaluator.options[name].not_counted}
     assumption = decisive_assumption(
         loaded, {chosen.strategy: able}, {chosen.strategy: chosen.overhead.mean}, selection.entries
     )
-    stand_in = evaluator.limit.metric is not None and is_stand_in(loaded)
+    policies = tuple(one.policy for one in able.values())
+    spares = spares_of(
+        replace(evaluator.experiment, policies=policies),
+        {name: one.summary for name, one in able.items()},
+        [name for name in able if name == chosen.strategy],
+    )
     return replace(
         selection,
         accuracy=accuracy,
         break_evens=break_evens_of(loaded, selection.entries, costs, best),
-        stand_in=stand_in,
+        stand_in=evaluator.limit.metric is not None and is_stand_in(loaded),
         assumption=assumption,
-        spares=_spares(evaluator, selection),
+        spares=spares,
         takes=takes_of(chosen.policy, evaluator.experiment) if selection.advised else "",
         n_nodes=evaluator.experiment.cluster.n_nodes,
     )
-
-
-def _spares(evaluator: CandidateEvaluator, selection: Selection) -> tuple[SpareNeed, ...]:
-    """How many spares would change the answer."""
-    able = {
-        name: candidate
-        for name, candidate in selection.finishing.items()
-        if not evaluator.options[name].not_counted
-    }
-    policies = tuple(candidate.policy for candidate in able.values())
-    summaries = {name: candidate.summary for name, candidate in able.items()}
-    picks = [name for name in able if name == selection.recommended]
-    return spares_of(replace(evaluator.experiment, policies=policies), summaries, picks)
 
 
 def select(
@@ -141,7 +132,7 @@ def select(
     def step() -> None:
         on_progress(min(next(steps), n_steps), n_steps)
 
-    evaluator, decided = with_fewest_contents(evaluator, decide(evaluator, step=step))
+    evaluator, decided = with_fewest_contents(evaluator, decide(evaluator, step))
     decided, alike = simplest(evaluator, decided)
     full, chosen = decided.full, decided.chosen
 

@@ -44,7 +44,6 @@ from cprsim.results.unknown import break_evens_of, contending, decisive_assumpti
 from cprsim.scenario.assemble import assemble
 
 if TYPE_CHECKING:
-    from cprsim.commands.systems.comparison import Comparison
     from cprsim.pages.answer import Answer
     from cprsim.results.folder import ResultTarget
     from cprsim.results.run import Result
@@ -142,12 +141,11 @@ def systems(
 
         def finish(result: Result) -> None:
             facts = {candidate.name: facts_of_system(candidate, run) for candidate in at_best}
+            most = {} if limit is None else {"quantity": limit.quantity.value, "most": limit.most}
             comparison = Comparison(
                 name=loaded.scenario.name,
                 fixed=fixed,
-                limit=None
-                if limit is None
-                else {"quantity": limit.quantity.value, "most": limit.most},
+                limit=most or None,
                 facts=facts,
                 left_out={**left_out, **dropped},
                 assumed=(*assumptions(loaded.scenario), *split_save(experiment)),

@@ -10,9 +10,11 @@ from operator import attrgetter
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
 from cprsim.commands.run.contents import kept_sentence
+from cprsim.commands.run.figures import Bar, bars_figure
 from cprsim.commands.run.sentences import takes
 from cprsim.commands.systems.after import FailureImpact, LossKind
 from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY, missing_sentence
@@ -27,7 +29,6 @@ from cprsim.commands.systems.comparison import (
     in_percent,
     verdict_of,
 )
-from cprsim.commands.systems.figures import systems_figure
 from cprsim.job.policy import Medium, Policy
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
@@ -131,13 +132,25 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
 def document_of_systems(comparison: Comparison) -> Document:
     """Everything about one comparison. Raises ResultError for an unreadable file."""
     ranked_systems, result = comparison.ranked_systems, comparison.result
+
+    def draw() -> Figure:
+        bars = []
+        for one in ranked_systems:
+            overhead, more = one.percent.partition(" ±")[0], one.more
+            words = f", {'+' if more.mean >= 0 else ''}{in_percent(more)}" if more else ""
+            half_width = more.half_width if more else 0.0
+            bars.append(Bar(one.label, overhead + words, one.summary, half_width))
+        errors = f"second number, error bar: difference to {comparison.best}, paired, 95 % interval"
+        about = f"; {comparison.intervals}"
+        return bars_figure(result, comparison.name, "system", bars, about, errors)
+
     picture = Picture(
         caption="Overhead by system and cause",
         alternative=(
             "A bar per system, the cheapest on top: mean overhead in percent of useful time, by "
             "cause, with the 95 % interval of the total. The tables have the numbers."
         ),
-        draw=lambda: systems_figure(comparison),
+        draw=draw,
         name="systems",
     )
     places = [system.name for system in ranked_systems]
@@ -172,12 +185,11 @@ def document_of_systems(comparison: Comparison) -> Document:
 
 def _recommended(comparison: Comparison) -> dict[str, Any] | None:
     """The cheapest system compared with the present one, or the next; None: no system is best."""
-    best, now = comparison.cheapest, comparison.today
+    best = comparison.cheapest
     if best is None:
         return None
-    others = [system for system in comparison.able if system.more]
-    today = [system for system in comparison.ranked_systems if system.name == now and system.more]
-    beaten = next(iter([*today, *others]), None)
+    others = [comparison.now, *comparison.able]
+    beaten = next((system for system in others if system and system.more), None)
     return recommendation(
         entry_from(best.facts.text), best.overhead,
         beats=beaten.name if beaten else None, less=beaten.more if beaten else None,
@@ -203,23 +215,17 @@ def _table(caption: str, ranked_systems: Sequence[RankedSystem], cells: Cells) -
 
 
 def _costs(ranked_systems: Sequence[RankedSystem], bills: Bills) -> Table:
-    def accuracy_lost(system: RankedSystem) -> str:
-        return estimated(system.summary["auc_loss"], 1e4)
-
-    def month(system: RankedSystem) -> str:
-        return (
-            shown(bills[system.name].month.total_cents, "") if system.name in bills else NO_NUMBER
-        )
-
     cells: dict[str, Callable[[RankedSystem], str]] = {
         "saves every": attrgetter("every"),
         "overhead, %": attrgetter("percent"),
         "more than the best": _difference,
     }
     if any(each.accuracy in (WITHIN, PRICED) for each in ranked_systems):
-        cells["AUC lost, ×10⁻⁴"] = accuracy_lost
+        cells["AUC lost, ×10⁻⁴"] = lambda each: estimated(each.summary["auc_loss"], 1e4)
     if bills:
-        cells[f"{next(iter(bills.values())).job.currency or 'cost'} for {WORK}"] = month
+        cells[f"{next(iter(bills.values())).job.currency or 'cost'} for {WORK}"] = lambda each: (
+            shown(bills[each.name].month.total_cents, "") if each.name in bills else NO_NUMBER
+        )
     if any(each.finishes and shows_waits(each.summary) for each in ranked_systems):
         cells[WAITING] = lambda each: (
             percent_number(waiting(each.summary)) if each.finishes else NO_NUMBER
@@ -285,9 +291,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
     taken = [(one.name, one.facts.memory_bytes, one.facts.storage_share) for one in picks]
     yield from filter(None, (_unpriced(comparison), takes(taken)))
-    now = next(
-        (system for system in comparison.ranked_systems if system.name == comparison.today), None
-    )
+    now = comparison.now
     if now is None:
         return
     saving = "never saving" if now.every == NEVER else f"every {now.every}"
@@ -369,7 +373,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     ]
     yield " ".join(filter(None, doubts))
 
-    bills = comparison.bills_that_count(comparison.result.bills)
+    bills = comparison.bills_that_count
     if bills and cheapest_of(bills) != today:  # the answer has today
         bills = {name: bill for name, bill in bills.items() if name != today}
     unsure = break_even_sentences(comparison.break_evens)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -41,19 +42,12 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A strategy or a system that can run the job.
-
-    Parameters
-    ----------
-    policy : its policy, at its interval
-    how : whether its interval was found here, is the scenario's, or its default
-    is_today : whether it is how the job runs now
-    """
+    """A strategy or a system that can run the job."""
 
     entry: RecoverySection
-    policy: Policy
-    how: str
-    is_today: bool = False
+    policy: Policy  # at its interval
+    how: str  # whether its interval was found here, is the scenario's, or its default
+    is_today: bool = False  # whether it is how the job runs now
 
     @property
     def name(self) -> str:
@@ -116,16 +110,14 @@ def candidates_of(
         asked_for = {*only, TODAY} if first.name in only else set(only)
         candidates = [candidate for candidate in candidates if candidate.name in asked_for]
     if available:
-        runs = [
-            candidate
+        on_paper = [
+            candidate.name
             for candidate in candidates
-            if candidate.is_today or SYSTEMS[candidate.entry.strategy].runs_as
+            if not (candidate.is_today or SYSTEMS[candidate.entry.strategy].runs_as)
         ]
-        left_out |= {
-            candidate.name: LeftOut(PAPER_ONLY) for candidate in candidates if candidate not in runs
-        }
-        left_out |= {name: LeftOut(PAPER_ONLY) for name in left_out if not SYSTEMS[name].runs_as}
-        candidates = runs
+        candidates = [candidate for candidate in candidates if candidate.name not in on_paper]
+        on_paper += [name for name in left_out if not SYSTEMS[name].runs_as]
+        left_out |= dict.fromkeys(on_paper, LeftOut(PAPER_ONLY))
     return sorted(candidates, key=lambda candidate: _rank(candidate.entry.strategy)), left_out
 
 
@@ -182,21 +174,22 @@ def at_their_best(
         raise ParameterError("a recovery system has the name `full`: give it another `name`")
     evaluator = evaluator_of(experiment, limit or NO_LIMIT, options)
     steps = count(1)
-    decided = decide(evaluator, step=lambda: on_progress(next(steps), len(evaluator.options)))
+    decided = decide(evaluator, lambda: on_progress(next(steps), len(evaluator.options)))
     evaluator, decided = with_fewest_contents(evaluator, decided)
-    best = {FULL: decided.full, **decided.best}
     at_best, left_out = list[Candidate](), dict[str, LeftOut]()
     for candidate in candidates:
         if candidate.name not in options:
             at_best.append(_keeping_enough(candidate, experiment))
-        elif (priced := best.get(candidate.name)) is not None:
+        elif (priced := decided.of_each.get(candidate.name)) is not None:
             option = evaluator.options[candidate.name]
             if option.interval is not None:
                 policy = option.policy_at(experiment, priced.policy.interval_h)
                 candidate = replace(candidate, entry=option.entry, policy=policy, how=FOUND)
             at_best.append(candidate)
         else:
-            left_out[candidate.name] = LeftOut(NONE_KEEPS if candidate.name in best else NOT_KNOWN)
+            left_out[candidate.name] = LeftOut(
+                NONE_KEEPS if candidate.name in decided.best else NOT_KNOWN
+            )
     return at_best, left_out
 
 
@@ -227,23 +220,13 @@ def _is_searched(candidate: Candidate, limit: Limit | None) -> bool:
 # --------------------------------------------------------------------------- missing values
 
 
-def missing_keys(left_out: Mapping[str, LeftOut]) -> dict[str, list[str]]:
-    """Systems that are left out because the scenario lacks a key that every job has, by key."""
-    by_key: dict[str, list[str]] = {}
-    for name, why in left_out.items():
-        if why.key:
-            by_key.setdefault(why.key, []).append(name)
-    return dict(sorted(by_key.items(), key=lambda key: -len(key[1])))
-
-
 def missing_sentence(left_out: Mapping[str, LeftOut], n_systems: int) -> str:
-    """The sentence on systems left out, counted by missing key; empty without any."""
-    by_key = missing_keys(left_out)
-    if not by_key:
+    """How many are left out for lack of a key that every job has, by key; empty without any."""
+    n_of = Counter(why.key for why in left_out.values() if why.key)
+    if not n_of:
         return ""
-    n = sum(map(len, by_key.values()))
-    keys = ", ".join(f"`{key}` ({len(names)})" for key, names in by_key.items())
-    return f"{n} of {n_systems} systems are not compared, as the scenario lacks {keys}."
+    keys = ", ".join(f"`{key}` ({n})" for key, n in n_of.most_common())
+    return f"{n_of.total()} of {n_systems} systems are not compared, as the scenario lacks {keys}."
 
 
 def split_save(experiment: Experiment) -> Iterator[str]:

@@ -15,11 +15,7 @@ from typing import Any
 
 from cprsim.commands.run.sentences import bytes_per_h, storage_share
 from cprsim.commands.systems.after import FailureImpact, impacts
-from cprsim.commands.systems.candidates import (
-    FOUND,
-    Candidate,
-    LeftOut,
-)
+from cprsim.commands.systems.candidates import FOUND, Candidate, LeftOut
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.job.intervals import WORTH_NO_SAVES
 from cprsim.job.policy import Policy
@@ -214,6 +210,11 @@ class Comparison:
         return [system for system in (best, None if runs is best else runs) if system is not None]
 
     @property
+    def now(self) -> RankedSystem | None:
+        """How the job runs now; None: it is not compared."""
+        return next((one for one in self.ranked_systems if one.name == self.today), None)
+
+    @property
     def near_optimal(self) -> list[RankedSystem]:
         """Those that may be the best and cost at most a point more than it."""
         return [one for one in self.able if one.more is None or one.more.mean <= NEAR_OPTIMAL]
@@ -228,12 +229,13 @@ class Comparison:
         """Systems that may be the best and are not distinguished from it."""
         return [system.name for system in self.able if system.verdict == TIED]
 
-    def bills_that_count(self, bills: Bills) -> Bills:
+    @property
+    def bills_that_count(self) -> Bills:
         """The bills of the systems that keep accuracy, or whose loss of it has a price."""
         by_name = {system.name: system for system in self.ranked_systems}
         return {
             name: bill
-            for name, bill in bills.items()
+            for name, bill in self.result.bills.items()
             if (system := by_name[name]).may_be_best
             or (
                 system.accuracy == PRICED
@@ -244,9 +246,9 @@ class Comparison:
 
     def costs_that_count(self) -> tuple[dict[str, float], str | None]:
         """Cost per month, else overhead, of systems that may be the best; and the cheapest."""
-        if not (bills := self.result.bills):
+        if not self.result.bills:
             return {system.name: system.overhead.mean for system in self.able}, self.best
-        counted = self.bills_that_count(bills)
+        counted = self.bills_that_count
         costs = {name: float(bill.month.total_cents) for name, bill in counted.items()}
         return costs, cheapest_of(counted) if counted else None
 
