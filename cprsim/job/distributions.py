@@ -46,7 +46,6 @@ class Constant:
             raise ParameterError(f"a time must be finite and not negative, not {self.mean_h!r}")
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """`size` times the same [h]."""
         return np.full(size, self.mean_h)
 
 
@@ -169,7 +168,6 @@ class Weibull(Distribution):
 
     @classmethod
     def from_mean(cls, mean_h: float, shape: float) -> Weibull:
-        """The one with this mean [h] and shape."""
         return cls(shape, mean_h / float(special.gamma(1 + 1 / shape))).simulable()
 
     @property
@@ -210,7 +208,6 @@ class Gamma(Distribution):
 
     @classmethod
     def from_mean(cls, mean_h: float, shape: float) -> Gamma:
-        """The one with this mean [h] and shape."""
         return cls(shape, mean_h / shape).simulable()
 
     @property
@@ -263,7 +260,6 @@ class LogNormal(Distribution):
 
     @classmethod
     def from_mean(cls, mean_h: float, sigma: float) -> LogNormal:
-        """The one with this mean [h] and sigma."""
         return cls(log(mean_h) - sigma**2 / 2, sigma).simulable()
 
     @property

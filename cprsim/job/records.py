@@ -678,11 +678,3 @@ class Estimate:
         low = special.betaincinv(n_yes, n - n_yes + 1, tail) if n_yes > 0 else 0.0
         high = special.betaincinv(n_yes + 1, n - n_yes, HIGH) if n_yes < n else 1.0
         return cls(n_yes / n, float(low), float(high), n)
-
-    @classmethod
-    def of_count(cls, n: int) -> Self:
-        """The mean of a Poisson number of which `n` was seen (Garwood 1936)."""
-        from scipy import special
-
-        low = float(special.gammaincinv(n, LOW)) if n else 0.0
-        return cls(float(n), low, float(special.gammaincinv(n + 1, HIGH)), n)

@@ -75,7 +75,6 @@ class JobProcess(Peer):
 
     @property
     def is_dead(self) -> bool:
-        """Whether the process has ended."""
         if self._pidfd < 0:
             return True
         poll = select.poll()
@@ -101,7 +100,6 @@ class ProcessGroup:
         self._server: asyncio.Server | None = None
 
     async def open(self, on_message: Callable[..., None]) -> None:
-        """Listen for processes that connect."""
         self._server = await listen(self.address, lambda: JobProcess(self, on_message))
 
     def greet(self, node: JobProcess) -> None:
@@ -110,7 +108,6 @@ class ProcessGroup:
         self._spares.put_nowait(node)
 
     def fork(self, n: int) -> None:
-        """Fork some more processes."""
         for _ in range(n):
             self._fork_server.tell(f"{self.address}\n".encode())
             self._n_forked += 1

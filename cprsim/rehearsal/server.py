@@ -139,7 +139,6 @@ class Shard:
         return {"rows": rows, "table": table, "row_state": row_state}
 
     def commit(self) -> None:
-        """Commit the save."""
         if self._pending is not None and self._tracker is not None:
             self._tracker.committed()
             if len(self._saved):

@@ -47,7 +47,6 @@ class SaveFiles:
         return self.folder / f"commit-{number}"
 
     def commit(self, number: int) -> None:
-        """Commit the save."""
         self._commit(number).touch()
 
     def install(self, who: str) -> None:

@@ -69,7 +69,6 @@ class Peer(asyncio.Protocol):
             self.take(*message)
 
     def take(self, number: int, kind: str, args: tuple[Any, ...], fields: dict[str, Any]) -> None:
-        """Handle a message."""
         if kind != ANSWER:
             assert self._handle is not None, f"this connection serves no requests: {kind}"
             handle = self._handle
@@ -116,7 +115,6 @@ class Peer(asyncio.Protocol):
             self._transport.writelines([LENGTH_PREFIX.pack(len(frame)), frame])
 
     def close(self) -> None:
-        """Close the connection."""
         if self._transport is not None:
             self._transport.abort()
 

@@ -48,7 +48,7 @@ class Identity:
 def identity_of(loaded: LoadedScenario, kind: str = "", replay: int | None = None) -> Identity:
     """Identity of the result that a command makes of a scenario."""
     name, of_curve = loaded.scenario.name, {}
-    if loaded.scenario.may_have_a_curve and (curve := curve_path(loaded)) is not None:
+    if (curve := curve_path(loaded)) is not None:
         of_curve = {f"curve {curve.name}": file_digest(curve)} | other_inputs(loaded)
     return Identity(
         f"{name}-{kind}" if kind else name,

@@ -210,7 +210,7 @@ def write_run(
         replication or 0,
         draw,
         failures_digest=failures_digest(loaded),
-        curve_path=curve_path(loaded) if loaded.scenario.may_have_a_curve else None,
+        curve_path=curve_path(loaded),
         log_notes=experiment.log_notes,
         warnings=warnings_of(experiment, loaded.scenario.cluster),
         **more,

@@ -78,12 +78,10 @@ class Experiment:
 
     @property
     def useful_h(self) -> float:
-        """Useful work in hours at full speed."""
         return self.scenario.job.useful_h
 
     @property
     def check(self) -> SaveSchedule | None:
-        """The check for silent errors."""
         silent = self.scenario.silent
         if silent is None or silent.check is None:
             return None
@@ -97,7 +95,6 @@ class Experiment:
         return replace(self, simulation=self.simulation.model_copy(update=how))
 
     def simulated_job(self, policy: Policy) -> SimulatedJob:
-        """The job under a policy."""
         clock, job, scopes = self.failures.clock, self.scenario.job, self.scopes
         if self.check is not None:
             policy = checked(policy, self.cluster, self.check)
@@ -203,7 +200,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         shares=shares,
         scenario=scenario,
         simulation=scenario.simulation,
-        curve=chosen_curve(loaded) if scenario.may_have_a_curve else None,
+        curve=chosen_curve(loaded),
     )
     if not with_policies:
         return experiment

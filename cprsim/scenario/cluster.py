@@ -203,7 +203,6 @@ class ClusterSection(Model):
 
     @property
     def n_nodes_of_stateful(self) -> dict[str, int]:
-        """Nodes of each role that holds state."""
         if self.roles:
             return {name: role.nodes for name, role in self.roles.items()}
         return {WORKER: self.workers} if self.workers else {EMB_PS: self.emb_ps}
@@ -217,7 +216,6 @@ class ClusterSection(Model):
         return {**roles, **of_state, ANY: sum(roles.values())}
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that sizes are given once, names are free, and the number of nodes is possible."""
         if self.tables is not None and self.shard_size_bytes is not None:
             yield "shard_size", "give either `tables` or `shard_size`, not both"
         holders = [key for key in STATE_OF if getattr(self, key)]
@@ -318,7 +316,6 @@ class RestartSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that `operator` and `gives_up_after` are given together."""
         if (self.operator is None) != (self.gives_up_after is None):
             missing = "operator" if self.operator is None else "gives_up_after"
             yield missing, "is missing: `gives_up_after` and `operator` go together"
@@ -363,7 +360,6 @@ class OwnCosts(Model):
     restart: RestartSection | None = Field(None, description=AS_THERE)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that at least one cost is given."""
         if not self.given:
             yield "", f"says nothing: give {', '.join(type(self).model_fields)}, or leave it out"
 

@@ -147,7 +147,6 @@ class ShocksSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that no shock strikes more nodes than the watched cluster has."""
         for size in self.sizes:
             if size > self.nodes:
                 yield f"sizes.{size}", f"there are only {self.nodes} nodes to be struck"
@@ -249,7 +248,6 @@ class InjectedFailures(Model):
         return max(map(len, self.named_servers.values()), default=self.together or 1)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the instants are given in one way, and the nodes in one way."""
         servers_of, at_h = self.named_servers, self.at_h
         if (self.count is None) == (at_h is None):
             yield "count", "give either `count` (at random) or `at` (a list of times)"
@@ -297,7 +295,6 @@ class PeriodSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the period has an end."""
         if not self.given:
             yield "from", "is missing: say `from`, `to` or both"
 
@@ -325,7 +322,6 @@ class Trace(Model):
 
     @property
     def spec(self) -> LogSpec:
-        """How the log is read."""
         options = {option.name: getattr(self, option.name) for option in fields(LogSpec)}
         for name in TIME_OPTIONS:
             options[name] = None if options[name] is None else f"{options[name]!r} h"
@@ -335,7 +331,6 @@ class Trace(Model):
         return LogSpec(**options)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the format takes the keys, and that the period is valid."""
         spec, given = self.spec, self.given
         for option, message in not_taken(spec, spec.format) if spec.format else ():
             key = "columns" if option == "--column" else option[2:].replace("-", "_")
@@ -426,7 +421,6 @@ class ScopeSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the frequency of such failures is given once."""
         if self.share is not None and self.failures is not None:
             yield (
                 "share",
@@ -466,7 +460,6 @@ class PlannedSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the stops leave time to work between them."""
         length_h = duration_of(self.length).mean_h
         if not length_h < self.every_h:
             yield "every", f"is {self.every_h:g} h; it must be longer than `length`, {length_h:g} h"
@@ -493,6 +486,5 @@ class SilentSection(Model):
     check: CheckSection | None = Field(None, description="Checks of the state; absent: none.")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that silent errors are noticed, by their latency or by a check."""
         if self.latency is None and self.check is None:
             yield "latency", "is missing: say how errors are noticed, by `latency` or by `check`"

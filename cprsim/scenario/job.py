@@ -73,7 +73,6 @@ class Job(Model):
         return self.samples / self.throughput_per_h
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the work is given once and completely."""
         if self.useful_time_h is not None:
             for key in {"samples", "throughput"} & set(self.given):
                 yield key, "give either `useful`, or `samples` and `throughput`"
@@ -106,7 +105,6 @@ class Simulation(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the number of replications is given once."""
         if (self.replications is None) == (self.precision_fraction is None):
             yield "replications", "give either `replications` or `precision`"
         if self.at_most is not None and self.precision_fraction is None:
@@ -156,7 +154,6 @@ class Varies(Model, Generic[Value]):
         return values
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the family has its parameters, and that low lies below high."""
         spread = ("median", "sigma")
         needed = spread if self.family == "lognormal" else ()
         yield from parameters(self, self.family, needed, spread)
@@ -244,7 +241,6 @@ class Fleet(Model):
         return min(self.kinds or USUAL_KINDS, self.jobs or USUAL_KINDS)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the number of jobs is given once."""
         if (self.jobs is None) == (self.table is None):
             yield "jobs", "give either `jobs`, how many there are, or `table`, a file with them"
         if self.table is not None:
@@ -395,6 +391,5 @@ class Sweep(Model):
         return prod(lengths) if self.mode == "grid" else 1 + sum(lengths)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the number of points is within its limit."""
         if self.n_points > MOST_POINTS:
             yield "over", f"makes {self.n_points:,} points; at most {MOST_POINTS:,} are possible"

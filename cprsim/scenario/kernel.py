@@ -106,7 +106,6 @@ class Kernel(Model):
     seed: Seed = Field(1, description="Seed of the initial weights and of generated clicks.")
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check the size of the batch; a user's trainer excludes the keys of the built-in model."""
         if self.trainer is None and self.options is not None:
             yield "options", "are those of a trainer of your own: `trainer` names none"
         if self.trainer is not None:
@@ -256,7 +255,6 @@ class Sync(Model):
         return ELASTIC_OF_MEAN if self.algorithm in OF_MEAN else ELASTIC
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that every algorithm has the keys it needs; servers and links may be unused."""
         if not isinstance(self.iteration, DurationSpec) and self.iteration == 0:
             yield "iteration", "takes no time: write for example 43 ms"
         algorithm, given = self.algorithm, self.given

@@ -94,7 +94,6 @@ class Listed:
 
     @property
     def mean_h(self) -> float:
-        """Mean of all times."""
         return float(self.hours.mean())
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
@@ -155,17 +154,14 @@ class EachItsOwn:
 
     @property
     def clock(self) -> Clock:
-        """The clock of all failures."""
         return self.expected_as.clock
 
     def expected(
         self, cluster: Cluster, useful_h: float, of: range | None = None
     ) -> ExpectedFailures:
-        """Expected failures, by the mean over the draws."""
         return self.expected_as.expected(cluster, useful_h, of)
 
     def block_replications(self, cluster: Cluster, useful_h: float) -> int:
-        """All replications in one block."""
         return len(self.at_h)
 
     def draw(

@@ -118,7 +118,6 @@ class Prices(Model):
         return bool(self.node_hour) or any(price is not None for price in single)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that there is one currency, and that prices of energy come with a power."""
         if len(labels := self.labels) > 1:
             currencies = " and ".join(labels)
             yield "currency", f"prices are in {currencies}: currencies are never converted"
@@ -151,13 +150,7 @@ class Bill:
 
     @property
     def total_cents(self) -> int:
-        """The sum over the parts."""
         return sum(self.cents.values())
-
-
-def watts_of(prices: Prices, role: str) -> float:
-    """Power of one node of a role [W]; 0 if it is not given."""
-    return prices.watts.get(role, prices.watts.get(ANY_ROLE, 0.0))
 
 
 def money_of_nodes(prices: Prices, node_h: Mapping[str, float]) -> Decimal:
@@ -180,9 +173,10 @@ def mean_node_hour(prices: Prices, n_nodes: Mapping[str, float]) -> float:
 
 
 def energy_kwh(prices: Prices, usage: Usage) -> float:
-    """Energy used by the nodes at constant power [kWh]."""
+    """Energy used by the nodes at constant power [kWh]; none by roles without one."""
+    watts = prices.watts
     return sum(
-        hours * watts_of(prices, role) / 1000.0
+        hours * watts.get(role, watts.get(ANY_ROLE, 0.0)) / 1000.0
         for by_role in usage.node_h.values()
         for role, hours in by_role.items()
     )

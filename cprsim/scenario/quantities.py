@@ -323,7 +323,6 @@ class DurationSpec(Model):
         return with_mean(self.family, self.mean_h, spread)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the family has its parameters; a median replaces sigma."""
         needed, has_median = PARAMETERS[self.family], self.median_h is not None
         if has_median and needed == ("sigma",):
             needed = ("median",)
@@ -353,12 +352,10 @@ class MixSpec(Model):
 
     @property
     def distribution(self) -> Mixture:
-        """The distribution for the simulation."""
         shares = tuple(of.share_fraction for of in self.mix)
         return Mixture(shares, tuple(duration_of(of.value) for of in self.mix))
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the shares add up to 1."""
         total = sum(of.share_fraction for of in self.mix)
         if abs(total - 1.0) > 1e-6:
             yield "mix", f"the shares add up to {100 * total:g} %; they must add up to 100 %"
@@ -406,7 +403,6 @@ class Lifetime(Model):
 
     @property
     def mtbf_h(self) -> float:
-        """Mean time between failures [h]."""
         return self.mean_between_h or self.distribution.mean_h
 
     @property
@@ -416,13 +412,11 @@ class Lifetime(Model):
 
     @property
     def distribution(self) -> Distribution:
-        """The distribution for the simulation."""
         if self.ages_h is not None and self.hazards_per_h is not None:
             return PiecewiseHazard(self.ages_h, self.hazards_per_h).simulable()
         return with_mean(self.family, self.mean_between_h or 0.0, self.spread)
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the family has its parameters."""
         is_piecewise, spread = self.family == PIECEWISE, PARAMETERS.get(self.family, ())
         needed = ("ages", "hazards") if is_piecewise else ("mtbf", *spread)
         others = ["mtbf", "shape", "sigma", "ages", "hazards"]

@@ -116,7 +116,6 @@ class PlacementSection(Model):
     groups: section(Groups) | None = None  # type: ignore[valid-type]
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that one of the fields is given."""
         if len(self.given) != 1:
             yield "", "is no placement: write outside, own, {ring: 2} or {groups: {...}}"
 
@@ -176,15 +175,6 @@ def options_of(system: str, written: dict[str, Any] | None) -> dict[str, Any]:
     """The options of a system that the scenario gives, by their names."""
     given: dict[str, Any] = options_model(system).model_validate(written or {}).given
     return given
-
-
-def option_problems(system: str, written: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """Yield (dotted key below the options, message) of each invalid option."""
-    try:
-        options_model(system).model_validate(written or {})
-    except ValidationError as error:
-        for problem in error.errors(include_url=False):
-            yield written_key(problem["loc"], written), problem["msg"]
 
 
 def _schema_of_options(schema: Any, handler: Any) -> Any:
@@ -250,7 +240,6 @@ class SubSavesSection(Model):
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that an interval is a whole number of sub-saves."""
         if abs(1 / self.fraction - round(1 / self.fraction)) > 1e-9:
             yield "fraction", f"is {self.fraction:g}; it must be one over a whole number, as 0.125"
 
@@ -322,7 +311,6 @@ class RecoverySection(Model):
         )
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Check that the strategy takes the given keys, and has those that it needs."""
         system, is_of_paper = SYSTEMS[self.strategy], self.strategy in STRATEGIES
         for key in ("interval", "target_pls", "sub_saves"):
             if getattr(self, key) is not None and key not in system.options:
@@ -331,8 +319,11 @@ class RecoverySection(Model):
         if self.assumed and self.target_pls is None:
             yield "assumed", "goes with `target_pls`"
         if not is_of_paper:
-            for key, message in option_problems(self.strategy, self.options):
-                yield f"options.{key}", message
+            try:
+                options_of(self.strategy, self.options)
+            except ValidationError as error:
+                for problem in error.errors(include_url=False):
+                    yield f"options.{written_key(problem['loc'], self.options)}", problem["msg"]
         elif self.options is not None:
             yield "options", f"`{self.strategy}` has none: leave them out"
         if self.costs is not None and "sub_saves" in system.options:

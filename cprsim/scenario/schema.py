@@ -123,15 +123,8 @@ class Scenario(Model):
         return {**n_nodes, SYNC_PS: n_servers, ANY: n_nodes[ANY] + n_servers}
 
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Yield contradictions between sections."""
         for rule in CHECKS:
             yield from rule(self)
-
-    @property
-    def may_have_a_curve(self) -> bool:
-        """Whether it names a staleness curve, or a model that one may have been measured on."""
-        names_curve = self.accuracy is not None and self.accuracy.curve is not None
-        return names_curve or self.kernel is not None
 
 
 def dump_scenario(scenario: Scenario) -> str:

@@ -798,6 +798,8 @@ def nearly_plain(dice: Dice, job: SimulatedJob) -> SimulatedJob:
         rules = (replace(rule, stages=(*rule.stages, stage)) for rule in policy.rules)
         return with_policy(job, rules=tuple(rules))
 
+    *_, last = policy.rules
+    of_one_role = replace(last, roles=(job.cluster.roles[-1].name,), stages=last.stages[:-1])
     jobs = [
         with_policy(job, tax=Tax(0.1)),
         replace(job, cluster=replace(job.cluster, n_spares=1)),
@@ -808,7 +810,7 @@ def nearly_plain(dice: Dice, job: SimulatedJob) -> SimulatedJob:
         *(all_of("rules", reverts=reverts, sources=()) for reverts in Reverts),
         more_stages(Stage(StageKind.REPLAY)), more_stages(Stage(StageKind.REGROUP, hours, False)),
         more_stages(Stage(StageKind.REGROUP, hours, copies_again=True)),
-        with_policy(job, rules=(replace(policy.rules[-1], scopes=()), *policy.rules)),
+        with_policy(job, rules=(of_one_role, *policy.rules)),
     ]  # fmt: skip
     return dice.one_of(
         [one for one in jobs if not any(problems(one.policy, one.cluster, one.scopes))]

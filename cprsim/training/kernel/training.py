@@ -99,7 +99,6 @@ class ProxyTrainer:
 
     @property
     def position(self) -> int:
-        """Samples trained so far."""
         return int(self._position[0])
 
     @property
@@ -164,11 +163,9 @@ class ProxyTrainer:
         return quality(clicks.label, self.predict(clicks))
 
     def state(self) -> dict[str, Array]:
-        """Copies of all arrays that decide the rest of the run."""
         return {name: array.copy() for name, array in self.arrays().items()}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Continue from a copy, bit by bit as the run did."""
         for name, array in self.arrays().items():
             np.copyto(array, state[name], casting="no")
 

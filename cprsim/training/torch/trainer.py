@@ -125,9 +125,8 @@ class Trainer(TrainedModule):
 
     def state(self) -> dict[str, Any]:
         """Weights, optimisers, schedulers and random numbers, copied to the host."""
-        tables = [part for table in self.tables.values() for part in table.parts]
         return {
-            "tensors": [t.detach().to("cpu", copy=True) for t in (*tables, *self.dense())],
+            "tensors": [tensor.detach().to("cpu", copy=True) for tensor in self._tensors()],
             "groups": [_options(optimizer) for optimizer in self.optimizers],
             "schedulers": [deepcopy(scheduler.state_dict()) for scheduler in self.schedulers],
             "random": (random.getstate(), np.random.get_state(), torch.get_rng_state()),  # noqa: NPY002
@@ -136,9 +135,8 @@ class Trainer(TrainedModule):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore a copied state."""
-        tables = [part for table in self.tables.values() for part in table.parts]
         with torch.no_grad():
-            for live, stored in zip((*tables, *self.dense()), state["tensors"], strict=True):
+            for live, stored in zip(self._tensors(), state["tensors"], strict=True):
                 live.copy_(stored)
         for optimizer, groups in zip(self.optimizers, state["groups"], strict=True):
             for live, stored in zip(optimizer.param_groups, groups, strict=True):
@@ -151,6 +149,9 @@ class Trainer(TrainedModule):
         torch.set_rng_state(default)
         if state["cuda"] is not None:
             torch.cuda.set_rng_state_all(state["cuda"])
+
+    def _tensors(self) -> list[Any]:
+        return [part for table in self.tables.values() for part in table.parts] + self.dense()
 
     def describe(self) -> dict[str, Any]:
         """Versions, optimisers, size, and a digest of the batches."""

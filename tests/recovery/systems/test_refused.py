@@ -54,11 +54,6 @@ def test_an_option_that_is_needed_is_asked_for(system: str) -> None:
             planned(system, **rest)
 
 
-def test_a_bound_by_the_nodes_says_how_many_there_are() -> None:
-    with pytest.raises(ParameterError, match="divisor of the nodes, of which there are 8"):
-        planned("ml-flashpoint", copies=3)
-
-
 ANNOUNCED = tuple(replace(scope, notice_h=0.5) for scope in SCOPES)
 FREE = {"save_stall": Constant(0.0), "save_background": None}
 CODE = {"disk": 8.0, "data": 3, "parity": 2}
@@ -70,6 +65,7 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [  # of the job
     ("check-n-run", {}, {"growth": 0.0}, "no whole save follows 100000 increments"),
     ("scr", {}, {"disk": 8.0, "every": (1.0, 2.0)}, "a positive one for each of its 3 levels"),
     ("fti", {}, CODE, "8 nodes of `worker` make no groups of 5: give `data` and `parity` whose"),
+    ("ml-flashpoint", {}, {"copies": 3}, "divisor of the nodes, of which there are 8"),
     ("gemini", {}, {"copies": 3}, "make no groups of 3: give `placement: ring`"),
     ("gemini", {}, {"idle": 0.75}, "at most a step, 0.0625 h"),
     ("gemini", {"step_h": None}, {}, "the time of a training step"),
