@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from cprsim.errors import BudgetError
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.files.units import SIZE
 from cprsim.job.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
@@ -202,11 +203,21 @@ def write_run(
     replication: int | None = 0,
     **more: Any,
 ) -> Result:
-    """Write a simulation of a scenario, with the event logs of one replication; None: of none."""
+    """Write a simulation of a scenario, with the event logs of one replication; None: of none.
+
+    Logs that memory can't hold are left out, unless they are what was asked for.
+    """
+    logs = dict[str, EventLog]()
+    try:
+        if replication is not None:
+            logs = replay(experiment, replication, whole=False)
+    except BudgetError:
+        if target.identity.replay is not None:
+            raise
     return write_result(
         target,
         outcome,
-        {} if replication is None else replay(experiment, replication, whole=False),
+        logs,
         replication or 0,
         draw,
         failures_digest=failures_digest(loaded),

@@ -38,7 +38,7 @@ class LogLines:
         """Add a line."""
         n = len(self.lines)
         if n % SOME_LINES == SOME_LINES - 1:
-            quantity, remedy = "the events of one replication", "an MTBF {} times as long would fit"
+            quantity, remedy = "the events of one replication", "those of a shorter job would fit"
             require_room(LINE_BYTES * n, quantity, remedy, share=LINES_SHARE)
         place = n
         while kind is EventKind.REPLACED and place > self._n_named:  # slots in ascending order

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import exp, factorial, sqrt
 
 import numpy as np
@@ -164,6 +165,18 @@ def test_contents_and_interval_are_chosen_together() -> None:
     assert f"full keeps {kept} contents" in said(chosen)
     pasted = cprsim.select(SILENT, [f"recovery=[{row['entry']}]"], replications=100)
     assert list(pasted.frames["strategies"]["entry"]) == [row["entry"]]
+
+
+def test_where_none_finishes_contents_that_are_all_bad_are_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cprsim.simulation.log.LINES_SHARE", 1e-9)  # there are too many events
+    hopeless = "job.useful=20 h", "silent.mtbf=30 min", "recovery=[full]"
+    never = cprsim.run(SILENT, hopeless, replications=2)
+    assert never.rows["events"].empty
+    assert "No strategy reliably gets this job done." in said(never)
+    kept = r"full keeps 1 content .* % of silent errors are noticed with no clean content left"
+    assert re.search(kept, said(never))
 
 
 def test_the_bill_is_of_all_contents_from_their_first_save_on() -> None:

@@ -171,11 +171,12 @@ def strategies_frame(result: Result) -> pd.DataFrame:
 def document_of_run(result: Result) -> Document:
     """Everything about one run. Raises ResultError for an unreadable file."""
     pictures, is_whole = pictures_of_run(result), result.replay is None
+    course = [pictures["timeline"], *_course(result)] if "timeline" in pictures else []
     return replace(main_of_run(result), sections=[
         Section("Why", [*([pictures["overhead"]] if is_whole else []), parts_table(result)]),
         Section("What it costs in all", money_section(result)),
         Section("How bad a run can get", _badness(result, pictures) if is_whole else []),
-        Section("One course of the job", [pictures["timeline"], *_course(result)]),
+        Section("One course of the job", course),
         *origin(result.manifest, result.path, AS_RUN),
     ])  # fmt: skip
 
@@ -358,13 +359,15 @@ def pictures_of_run(result: Result) -> dict[str, Picture]:
             lambda: percentiles_figure(by_strategy, run_name=result.name),
             "percentiles",
         ))  # fmt: skip
-    pictures.append(Picture(
-        f"Replication {result.timeline_replication} along its wall time, a lane per strategy",
-        "A lane per strategy over wall time: useful work, saves, failures, recoveries and work "
-        "done again; below, the first failure from close up. The table below has the numbers.",
-        lambda: timeline_figure(result),
-        "timeline",
-    ))  # fmt: skip
+    if len(result.timeline):  # a job that hardly gets on may have more events than memory holds
+        pictures.append(Picture(
+            f"Replication {result.timeline_replication} along its wall time, a lane per strategy",
+            "A lane per strategy over wall time: useful work, saves, failures, recoveries and "
+            "work done again; below, the first failure from close up. The table below has the "
+            "numbers.",
+            lambda: timeline_figure(result),
+            "timeline",
+        ))  # fmt: skip
     return {picture.name: picture for picture in pictures}
 
 
