@@ -30,7 +30,7 @@ SEARCH_AFTER = (50_000, 20, 50)
 def main() -> NoReturn:
     """Entry point of the program; ends the process with an exit code of `cprsim --help`.
 
-    Each code but 0, 141 and 143 comes with a message on stderr.
+    Each code but 0, 130, 141 and 143 comes with a message on stderr.
     """
     code: str | int | None = 0
     gc.set_threshold(*SEARCH_AFTER)

@@ -198,7 +198,7 @@ def number_of(option: str, value: float | str, like: str = "0.0002 or 0.02%") ->
 
 
 def parsed(option: str, text: str, parse: Callable[[str], Parsed]) -> Parsed:
-    """What the text of an option says. Raises ParameterError that names both."""
+    """Parse the text of an option. Raises ParameterError with the option and its text."""
     try:
         return parse(text)
     except ParameterError as error:

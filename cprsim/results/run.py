@@ -205,7 +205,7 @@ def write_run(
 ) -> Result:
     """Write a simulation of a scenario, with the event logs of one replication; None: of none.
 
-    Logs that memory can't hold are left out, unless they are what was asked for.
+    Logs that memory can't hold are left out, but for those of `--replay`.
     """
     logs = dict[str, EventLog]()
     try:
