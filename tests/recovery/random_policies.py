@@ -798,7 +798,8 @@ def nearly_plain(dice: Dice, job: SimulatedJob) -> SimulatedJob:
         rules = (replace(rule, stages=(*rule.stages, stage)) for rule in policy.rules)
         return with_policy(job, rules=tuple(rules))
 
-    *_, last = policy.rules
+    first, *others = policy.rules
+    last = policy.rules[-1]
     of_one_role = replace(last, roles=(job.cluster.roles[-1].name,), stages=last.stages[:-1])
     jobs = [
         with_policy(job, tax=Tax(0.1)),
@@ -807,7 +808,7 @@ def nearly_plain(dice: Dice, job: SimulatedJob) -> SimulatedJob:
         all_of("tiers", p_corrupt=0.3), all_of("tiers", medium=Medium.HOST, placement=Ring(2)),
         all_of("rules", replay_speed=2.0), all_of("rules", speed_meanwhile=0.5),
         *(all_of("rules", to=to, sources=()) for to in (To.STEP_BEGUN, To.START)),
-        *(all_of("rules", reverts=reverts, sources=()) for reverts in Reverts),
+        *(with_policy(job, rules=(replace(first, reverts=how), *others)) for how in Reverts),
         more_stages(Stage(StageKind.REPLAY)), more_stages(Stage(StageKind.REGROUP, hours, False)),
         more_stages(Stage(StageKind.REGROUP, hours, copies_again=True)),
         with_policy(job, rules=(of_one_role, *policy.rules)),
