@@ -388,12 +388,18 @@ def most_by_chance(start_h: Floats, over_h: float, window_h: float) -> float:
 
 
 def _running_end(node: Ints, end_h: Floats) -> Floats:
-    """Until when each node is down, outage after outage, (n,); `node` is sorted."""
-    by_end = np.argsort(end_h, kind="stable")
-    rank = np.empty_like(by_end)
-    rank[by_end] = np.arange(len(by_end))
-    before = node * len(rank)  # ranks of a node are above those of the nodes before it
-    return end_h[by_end[np.maximum.accumulate(before + rank) - before]]
+    """Until when each node is down, outage after outage, (n,); `node` is sorted.
+
+    Each step looks back twice as far; where one changes nothing, none that follows does.
+    """
+    up_to_h, back = end_h.copy(), 1
+    while back < len(node):
+        longer = (node[back:] == node[:-back]) & (up_to_h[:-back] > up_to_h[back:])
+        if not longer.any():
+            break
+        up_to_h[back:][longer] = up_to_h[:-back][longer]
+        back *= 2
+    return up_to_h
 
 
 # ------------------------------------------------------------------------ nodes that join and leave
