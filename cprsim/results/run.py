@@ -86,7 +86,7 @@ class Result:
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
-    takes: str = ""  # memory, bandwidth and contents of the cheapest, in sentences
+    takes: str = ""  # memory, bandwidth, contents of the cheapest; without one, contents of each
     limits: Mapping[str, tuple[HeldLimit, ...]] = field(default_factory=dict)  # by strategy
     policies: tuple[Policy, ...]  # in the scenario's order
     path: Path = field(metadata=NOT_STORED)

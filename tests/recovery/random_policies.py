@@ -787,7 +787,7 @@ def plain(seed: int) -> Case:
 
 
 def nearly_plain(dice: Dice, job: SimulatedJob) -> SimulatedJob:
-    """One thing is as the closed form, which takes jobs from failure to failure, has it not."""
+    """A plain job with one property that `has_closed_form` of the compiled loop excludes."""
     policy, hours = job.policy, Constant(0.01 * job.useful_h)
 
     def all_of(name: str, **changes: Any) -> SimulatedJob:

@@ -123,7 +123,7 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
 
 
 def _median(values: Iterable[float]) -> float:
-    """Of those that are known; infinite where none is."""
+    """The median of the finite values; infinite without any."""
     known = [*filter(isfinite, values)]
     return float(np.median(known)) if known else inf
 
