@@ -29,6 +29,16 @@ def test_an_open_end_stays_open_where_it_is_merged() -> None:
     assert merged.end_h.tolist() == [100.0, 6.0]
 
 
+def test_overlaps_are_merged_where_nodes_times_outages_exceed_32_bits() -> None:
+    """Of each of 40,000 nodes: an outage of 9 h, and one within it."""
+    node = np.repeat(np.arange(40_000, dtype=np.int32), 2)
+    start_h, length_h = np.tile([1.0, 2.0], 40_000), np.tile([9.0, 1.0], 40_000)
+    merged = outages(*zip(node, start_h, start_h + length_h, strict=True))
+    assert len(node) * int(node[-1]) > 2**31
+    assert len(merged.node) == 40_000
+    assert set(merged.end_h) == {10.0}
+
+
 def bursts(seed: int, *, n: int = 300, shape: float = 1.5) -> Outages:
     """One node of Weibull gaps, mean 100 h; each failure repeats three times within minutes."""
     rng = np.random.default_rng(seed)
