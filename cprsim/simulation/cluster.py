@@ -9,7 +9,7 @@ are a `simpy.Container`, and the storage is a process that divides its bandwidth
     job:   arrives --gets nodes--> runs --own event, node or transfer--> runs ... --> leaves
     node:  free --(a slot or a job takes it)--> in a job --(fails)--> in repair --> free
 
-`instants` orders simultaneous events. A single job is a fleet of one (`run_one`).
+`instants` orders simultaneous events. `run_one` runs a single job, `run_fleet` several.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import simpy
 from simpy.events import EventPriority
 
 from cprsim.job.records import EventLog, Floats
+from cprsim.simulation import step
 from cprsim.simulation.cycles import skip_cycles
 from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, Instant, Process, TickClock
@@ -32,7 +33,7 @@ from cprsim.simulation.nodes import Ask, FreeNodes
 from cprsim.simulation.saves import wanted
 from cprsim.simulation.spec import COLUMNS, FINISHED, GOING, NONE, SAME_INSTANT, spec_of
 from cprsim.simulation.state import N_OF_LOSS, Drawn, no_recovery, sim_of
-from cprsim.simulation.step import FailedSlots, advance, complete, end, fail, next_event, start
+from cprsim.simulation.step import FailedSlots, complete, fail, next_event, start
 from cprsim.simulation.storage import ALL_ALONE, SharedSaves, SharedStorage, Transfers
 from cprsim.simulation.strikes import ScopedFailures, next_failure
 
@@ -60,35 +61,35 @@ class SharedCluster:
         self.env = TickClock()
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
         # Jobs do not start on spares: the slots of all running jobs total at most `n_nodes`
-        self.places = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
-        # If nodes are unlimited, a leaving job's nodes are removed, those in repair after repair
-        self.n_owed = 0
+        self.room = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
+        # If nodes are unlimited, a job's nodes leave with it; these once they are repaired
+        self.n_leaving = 0
         self.storage: SharedStorage | None = None
         if storage_bytes_per_h < inf:
             self.storage = SharedStorage(self.env, storage_bytes_per_h)
 
-    def admits(self, n: int) -> Process:
+    def admit(self, n: int) -> Process:
         """Wait until a job has its nodes."""
-        if self.places is not None:
-            yield self.places.get(n)
+        if self.room is not None:
+            yield self.room.get(n)
             yield Ask(self.free, n, ARRIVALS)
 
-    def repairs(self, returns_at_h: float) -> Process:
+    def repair(self, returns_at_h: float) -> Process:
         """Repair a node until that time."""
         yield Instant(self.env, returns_at_h, RETURNS)
-        if self.n_owed:
-            self.n_owed -= 1
+        if self.n_leaving:
+            self.n_leaving -= 1
         else:
             self.free.put(1)
 
-    def takes_back(self, n: int, n_vacant: int) -> None:
-        """Take back the n nodes of a job that leaves; `n_vacant` of them are in repair."""
-        if self.places is None:
-            self.n_owed += n_vacant
+    def take_back(self, n: int, n_vacant: int) -> None:
+        """Take back the nodes of a leaving job of n slots, `n_vacant` of which have none."""
+        if self.room is None:
+            self.n_leaving += n_vacant
             return
         if n > n_vacant:
             self.free.put(n - n_vacant)
-        self.places.put(n)
+        self.room.put(n)
 
 
 # --------------------------------------------------------------------------- failures and draws
@@ -114,14 +115,14 @@ class BlockOfJobs:
     def draw_costs(self, n: int) -> None:
         """Draw at least n values of each cost."""
         self.n_drawn, self.saves_vary = n, len(self.draws.of_saves) > 0
-        # memory views: Python reads them one by one faster than arrays
+        # memory views: Python reads single values faster from them than from arrays
         self.drawn = Drawn(*map(memoryview, self.draws.first(n)))  # type: ignore[arg-type]
 
     def draw_failures(self, n_chunks: int) -> None:
-        """Draw the failures of at least n chunks."""
+        """Draw the failures of at least the first n chunks of time."""
         drawn = self.failures.strikes(n_chunks)
         self.strikes = type(drawn)(drawn.until_h, *map(memoryview, drawn[1:]))  # type: ignore[arg-type]
-        self.nobody = FailedSlots(NONE, self.strikes.slot[:0], self.strikes.repair_h[:0])
+        self.no_slot = FailedSlots(NONE, self.strikes.slot[:0], self.strikes.repair_h[:0])
 
 
 class JobResult(NamedTuple):
@@ -133,8 +134,8 @@ class JobResult(NamedTuple):
     finished: bool
     n_failures: int
     n_saves: int
-    hours: list[float]  # by part, in the order of the policy
-    losses: Floats  # (n, N_OF_LOSS)
+    hours: list[float]  # in the order of `policy.parts`
+    losses: Floats  # reverted shards, (n, N_OF_LOSS)
 
 
 # --------------------------------------------------------------------------- a job
@@ -156,7 +157,7 @@ class RunningJob:
         env, n_nodes = self.cluster.env, self.block.spec.n_slots
         if arrive_h > 0.0:
             yield Instant(env, arrive_h, ARRIVALS)
-        yield from self.cluster.admits(n_nodes)
+        yield from self.cluster.admit(n_nodes)
         self.begin(env.at_h)
         self.plan()
         while self.job.status == GOING:
@@ -165,7 +166,7 @@ class RunningJob:
             others = [*self.asks, *transfers]
             yield env.any_of((own, *others)) if others else own
             if not any(event.processed for event in (own, *transfers)):
-                yield Instant(env, env.at_h, self.rank)  # only a node came: wait for the job's rank
+                yield Instant(env, env.at_h, self.rank)  # only nodes: let earlier jobs act first
             if any(other.triggered for other in others):
                 self.receive(self.to_h if own.processed else env.at_h - self.began_h)
             else:
@@ -180,7 +181,7 @@ class RunningJob:
         self.job = self.sim.job
         self.asks = list[Ask]()  # requests of waiting slots, in the order of the queue
         self.transfers = Transfers(self.cluster.storage, block.shared_saves, self.rank)
-        self.lost = list[Floats]()
+        self.losses = list[Floats]()
         self.find_failure(0, self.block.strikes.first[0, self.row])
         start(self.sim)
 
@@ -194,7 +195,7 @@ class RunningJob:
                 self.log.resumes(job)
             job.n_free = n_free = int(free.level)
             self.event = event = next_event(self.sim, fails_at_h)
-            self.trade(n_free)  # an elastic job may admit nodes at any event
+            self.trade(n_free)  # an elastic job may take nodes at any event
             if job.status != GOING:
                 return
             if self.transfers.start_new(self.sim):
@@ -211,7 +212,7 @@ class RunningJob:
     def go_on(self) -> None:
         """Advance to the planned instant, and apply its event."""
         job, block = self.job, self.block
-        if self.fails_next and self.failure == NONE:  # it is not drawn yet
+        if self.fails_next and self.failure == NONE:  # only a bound so far: see `fails_at_h`
             block.draw_failures(self.chunk + 1)
             return
         job.n_free = n_free = int(self.cluster.free.level)
@@ -222,7 +223,7 @@ class RunningJob:
             fail(self.sim, FailedSlots(strikes.scope[n], strikes.slot[of], strikes.repair_h[of]))
             self.find_failure(self.chunk, n + 1)
         else:
-            complete(self.sim, self.event, block.nobody)
+            complete(self.sim, self.event, block.no_slot)
         self.trade(n_free)
 
     def receive(self, now_h: float) -> None:
@@ -238,14 +239,14 @@ class RunningJob:
         n_free = int(self.cluster.free.level)
         job.n_free = n_free + n_got  # the step takes `n_got` of them
         if n_got:
-            job.next_return_h = job.now_h
+            job.next_return_h = job.now_h  # the step hands them out
         event = self.event._replace(commits_h=job.now_h)  # the ended transfers may be saves
-        complete(self.sim, event, self.block.nobody)
+        complete(self.sim, event, self.block.no_slot)
         self.trade(n_free)
 
     def advance(self, to_h: float) -> None:
         """Book the hours up to an instant."""
-        advance(self.sim, to_h, self.event)
+        step.advance(self.sim, to_h, self.event)
         self.transfers.move_link(self.sim)
 
     def find_failure(self, chunk: int, failure: int) -> None:
@@ -272,16 +273,16 @@ class RunningJob:
     # ----------------------------------------------------------------- nodes
 
     def trade(self, n_free: int) -> None:
-        """Apply a step's node changes to the cluster, which had `n_free` free nodes before it."""
+        """Apply a step's changes to the cluster, which had `n_free` free nodes before it."""
         cluster, job, slots = self.cluster, self.job, self.sim.slots
         if job.n_losses:
-            self.lost.append(self.block.losses[: job.n_losses].copy())
+            self.losses.append(self.block.losses[: job.n_losses].copy())
             job.n_losses = 0
         if n_free > job.n_free:
             taken = Ask(cluster.free, n_free - job.n_free, JOBS)
-            assert taken.triggered, "a step takes free nodes before any later request"
-        for n in range(job.n_repairs):  # the first slots hold this list: see `state.Slot`
-            cluster.env.process(cluster.repairs(self.began_h + slots[n].returns_at_h))
+            assert taken.triggered, "the nodes that a step found free are granted"
+        for n in range(job.n_repairs):  # slots[n] holds the nth repair: see `state.Slot`
+            cluster.env.process(cluster.repair(self.began_h + slots[n].returns_at_h))
         job.n_repairs, job.next_return_h = 0, inf  # from here on the cluster tracks them
         for _ in range(job.n_queued - len(self.asks)):
             self.asks.append(Ask(cluster.free, 1, JOBS))
@@ -294,17 +295,17 @@ class RunningJob:
                 self.cluster.free.put(1)
             ask.cancel()
         self.transfers.stop()
-        self.cluster.takes_back(n_nodes, sum(slot.vacant for slot in slots.values()))
-        end(self.sim)
+        self.cluster.take_back(n_nodes, sum(slot.vacant for slot in slots.values()))
+        step.end(self.sim)
         if self.log is not None:
             self.log.end(job, self.sim.spec)
         parts = self.block.job.policy.parts
-        lost = np.concatenate(self.lost) if self.lost else np.zeros((0, N_OF_LOSS))
+        losses = np.concatenate(self.losses) if self.losses else np.zeros((0, N_OF_LOSS))
         result = JobResult(
             self.began_h, job.now_h, job.frontier_h, job.status == FINISHED, job.n_failures,
-            job.n_saves, [job.hours[COLUMNS.index(part)] for part in parts], lost,
+            job.n_saves, [job.hours[COLUMNS.index(part)] for part in parts], losses,
         )  # fmt: skip
-        del self.job, self.sim, self.asks, self.transfers, self.lost
+        del self.job, self.sim, self.asks, self.transfers, self.losses
         return result
 
 
@@ -335,7 +336,7 @@ def run_one(
 def run_fleet(
     cluster: SharedCluster, arrive_h: Sequence[float], jobs: Sequence[tuple[BlockOfJobs, int]]
 ) -> list[JobResult]:
-    """Run several jobs and return their results; a job is a block and a row of it."""
+    """Run several jobs, each a replication (block, row), and return their results."""
     processes = [
         cluster.env.process(RunningJob(cluster, block, row, number).run(at_h))
         for number, (at_h, (block, row)) in enumerate(zip(arrive_h, jobs, strict=True))

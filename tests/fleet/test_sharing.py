@@ -30,10 +30,10 @@ def queue_jobs(n: int, jobs: list[tuple[float, int, float]]) -> list[float]:
 
     def life(number: int, at_h: float, n_nodes: int, wall_h: float) -> Process:
         yield Instant(cluster.env, at_h, ARRIVALS)
-        yield from cluster.admits(n_nodes)
+        yield from cluster.admit(n_nodes)
         start_h[number] = cluster.env.now
         yield cluster.env.timeout(wall_h)
-        cluster.takes_back(n_nodes, 0)
+        cluster.take_back(n_nodes, 0)
 
     for number, job in enumerate(jobs):
         cluster.env.process(life(number, *job))
@@ -49,10 +49,10 @@ def test_a_job_that_fits_waits_for_one_that_came_before_it() -> None:
 def test_nodes_are_neither_made_nor_lost() -> None:
     """A job ends while a node is in repair that nobody replaced: the pool has it again later."""
     cluster = SharedCluster(4, 0)
-    cluster.env.process(cluster.admits(4))
+    cluster.env.process(cluster.admit(4))
     cluster.env.process(cluster.repairs(5.0))
     cluster.env.run(until=1.0)
-    cluster.takes_back(4, 1)
+    cluster.take_back(4, 1)
     assert cluster.free.level == 3
     cluster.env.run()
     assert cluster.free.level == 4
