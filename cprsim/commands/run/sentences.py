@@ -16,7 +16,7 @@ from cprsim.pages.recommendation import back_to_start, never_saves, others_do_no
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import FINISHED, OVERHEAD, differences
-from cprsim.results.run import Result, is_eligible, is_unpriced
+from cprsim.results.run import Result, cheapest_of, is_eligible, is_unpriced
 from cprsim.results.words import (
     count,
     ends,
@@ -44,7 +44,7 @@ STOPPING_LIMITS = (
 WHAT_FAILURES_DO = {
     RESTART: "start again from nothing",
     ROLL_BACK: "all roll back to the last save",
-    RELOAD: "only the failed servers roll back, the others continue",
+    RELOAD: "only the failed servers roll back, the others keep their state",
 }
 HOW_TO = (
     "The accuracy loss of stale shards is unknown: no staleness curve belongs to this scenario. "
@@ -94,7 +94,7 @@ def answer(result: Result, maintained: str = "") -> list[str]:
         for policy in [*unpriced, *([best] if is_unpriced(best, summary) else [])]
     )
     tied = _ties(result, best, finishing)
-    return [sentence, *not_counted, *tied, *_staleness(result, best, plain)]
+    return [sentence, *not_counted, *tied, *_staleness(result, best)]
 
 
 def plain_full(policies: Sequence[Policy]) -> Policy | None:
@@ -138,7 +138,7 @@ def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str
         )
 
 
-def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[str]:
+def _staleness(result: Result, best: Policy) -> Iterator[str]:
     """Sentences on the PLS and the accuracy loss of partial recovery."""
     if best.on_failure != RELOAD:
         return
@@ -152,7 +152,9 @@ def _staleness(result: Result, best: Policy, plain: Policy | None) -> Iterator[s
         accuracy = ""
     elif not isnan(lost.mean):
         accuracy = f" By the staleness curve it loses {with_ends(*lost.triple)} of AUC."
-    instead = "" if plain is None else f" If no lost update is acceptable, keep {plain.name}."
+    exact = [policy for policy in result.policies if strategy_key(policy) is None]
+    other = cheapest_of(exact, result.summary, result.useful_h, {})
+    instead = "" if other is None else f" If no lost update is acceptable, use {other.name}."
     yield f"{best.name} trades accuracy for time. {loses}{accuracy}{instead}"
 
 
