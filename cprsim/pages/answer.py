@@ -91,8 +91,8 @@ class Answer:
         pictures = {picture.name: picture for picture in self.document.pictures}
         name = next(iter(pictures), "") if name is None else name
         if name not in pictures:
-            names = ", ".join(pictures) or "none"
-            raise ParameterError(f"there is no figure {name!r}; there are: {names}")
+            there = f"no figure {name!r}; there are: {', '.join(pictures)}"
+            raise ParameterError(f"there is {there if pictures else 'no figure'}")
         picture = pictures[name]
         for option, value in options.items():
             if value not in picture.choices.get(option, ()):

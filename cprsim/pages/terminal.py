@@ -1,8 +1,8 @@
 """A document as text: for a terminal sentences wrapped and tables narrowed, whole in a pipe.
 
 A table that is wider than the terminal has its words folded first, then columns go to a next table.
-No digit is cut, and no row: each of the tables begins with the columns that name the rows. Styles
-are put around finished lines: the text is the same without them.
+No digit is cut, no row, and no unit from its number: each of the tables begins with the columns
+that name the rows. Styles are put around finished lines: the text is the same without them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ LONGEST_UNBROKEN = 30  # characters of a word that is not broken
 WIDEST = 100_000  # where there is no terminal
 MOST_REMARKS = 3
 GAP = "  "  # columns
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,15 @@ def _lines(block: Block, look: Look) -> Iterator[str]:
 
 
 def _folded(text: str, width: int | None) -> list[str]:
-    return [text] if width is None else wrap(text, width, break_on_hyphens=False) or [""]
+    if width is None:
+        return [text]
+    lines = wrap(_with_units(text), width, break_on_hyphens=False) or [""]
+    return [line.replace(NO_BREAK, " ") for line in lines]
+
+
+def _with_units(text: str) -> str:
+    """The text, in which no line ends between a number and its unit."""
+    return re.sub(r"(?<=\d) (?=[%A-Za-z])", NO_BREAK, text)
 
 
 def _table(table: Table, look: Look) -> Iterator[str]:
@@ -81,7 +90,7 @@ def _table(table: Table, look: Look) -> Iterator[str]:
     least, widest = [], []  # widths
     for column, head, *cells in zip(table.columns, heads, *rows, strict=True):
         heading = [head] if width is None else head.split()
-        words = [word for text in (head, *cells) for word in text.split()]
+        words = [word for text in (head, *cells) for word in _with_units(text).split(" ")]
         widest.append(max(map(len, [head, *cells])))
         if column.is_number:
             least.append(max(map(len, [*heading, *cells]), default=0))
@@ -96,13 +105,16 @@ def _table(table: Table, look: Look) -> Iterator[str]:
     for number, places in enumerate(parts):
         if number:
             yield ""
-        room = max(0, (width or WIDEST) - sum(least[at] + gap for at in places) + gap)
-        widths = {}
-        # words have it before headings of numbers, the narrowest first
-        for at in sorted(places, key=lambda at: (table.columns[at].is_number, widest[at])):
-            widths[at] = min(widest[at], least[at] + room)
-            room -= widths[at] - least[at]
-        widths = {at: widths[at] for at in places}
+        room = max((width or WIDEST) + gap, sum(least[at] + gap for at in places))
+        for n_lines in range(1, max(widest) + 1):  # of a cell, the fewest for which there is room
+            widths = {at: max(least[at], -(-widest[at] // n_lines)) for at in places}
+            room_left = room - sum(widths[at] + gap for at in places)
+            if room_left >= 0:
+                break
+        # words have what is left before headings of numbers
+        for at in sorted(places, key=lambda at: table.columns[at].is_number):
+            more = min(widest[at] - widths[at], max(room_left, 0))
+            widths[at], room_left = widths[at] + more, room_left - more
         yield from _row(heads, table, widths)
         yield "─" * (sum(widths.values()) + gap * (len(places) - 1))
         previous = None
@@ -119,7 +131,7 @@ def _table(table: Table, look: Look) -> Iterator[str]:
 
 def _row(cells: Sequence[str], table: Table, widths: dict[int, int]) -> Iterator[str]:
     """The lines of a row."""
-    folded = [wrap(cells[at], width, break_on_hyphens=False) for at, width in widths.items()]
+    folded = [_folded(cells[at], width) for at, width in widths.items()]
     for line in zip_longest(*folded, fillvalue=""):
         padded = (
             text.rjust(width) if table.columns[at].is_number else text.ljust(width)

@@ -11,7 +11,7 @@ import pytest
 
 from cprsim.cli.console import style_on
 from cprsim.commands import NAMES
-from cprsim.pages.document import Document, Table, row_columns
+from cprsim.pages.document import Document, Table, row_columns, word_columns
 from cprsim.pages.terminal import Look, text_of
 from tests.making import call
 
@@ -39,6 +39,15 @@ def test_sentence_and_row_are_marked_and_the_text_is_the_same(monkeypatch) -> No
     assert ["".join(line.split()) for line in marked[-2:]] == ["cpr1.4", "Onelogisshort."]
     bold = "".join(re.findall(r"\x1b\[1m([^\x1b]*)", shown.split("\n\n")[0]))
     assert bold == r"Use \x1b[31mcpr, of 2.5 parts:it costs least of all."
+
+
+def test_units_stay_with_their_numbers_and_the_longest_cells_have_the_most_room() -> None:
+    cells = ["young", "a save every 1.37 h", "all nodes go back to the last save, 18.5 min ago"]
+    table = Table("", word_columns("name", "interval", "what it does"), [cells])
+    lines = text_of(Document("", "", ["It takes 8.39 %."], table=table), look=Look(45)).splitlines()
+    assert len(lines) == 6  # each cell in two
+    shown = text_of(Document("", "", ["It takes 8.39 %."], table=table), look=Look(30))
+    assert all(text in shown for text in ("1.37 h", "18.5 min", "8.39 %"))
 
 
 @pytest.mark.parametrize(

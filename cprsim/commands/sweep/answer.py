@@ -134,7 +134,7 @@ def _extremes(points: pd.DataFrame) -> dict[str, tuple[Row, Row]]:
 
 def _document(result: SweepResult, points: pd.DataFrame) -> Document:
     touches = _touches(result)
-    axes = ", ".join(map(axis_words, result.axes))
+    axes = " and ".join(map(axis_words, result.axes))
     tables = _points_tables(result, points, touches)
     is_small = len(tables[0].rows) <= MOST_POINTS_ON_TERMINAL
     return Document(

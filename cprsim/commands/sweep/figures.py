@@ -230,6 +230,9 @@ def heat_map(
     rows, caption = rows_on(result, on, shown.quantity)
     at = rows.set_index([*(axis.column for axis in reversed(on)), "strategy"])["mean"]
     means = shown.scale * at.unstack()[list(result.strategies)]
+    leads = means.dropna(how="all").idxmin(axis=1).unique()  # at other points none finishes
+    everywhere = not one and len(leads) == 1  # then its values say more than one colour
+    one = leads[0] if everywhere else one
     values = means[one] if one else means.min(axis=1)
     grid = values.unstack()
     cells: Any = {"edgecolors": "white", "lw": 0.6, "rasterized": grid.size > VECTOR_CELLS}
@@ -255,6 +258,7 @@ def heat_map(
             if norm is not None:
                 log_scale(scale, "y")
             title, about = f"{shown.title} of {one}", "; blank: not all jobs finish"
+            title += ", the cheapest at each point" * everywhere
         _label_cells(axes, grid, on)
         title_figure(figure, f"{title}: {result.name}", caption + about * bool(one or axes.texts))
     return figure
