@@ -64,6 +64,8 @@ COSTS = [
     Case("saves that fall, in any order of rows",
          {"saves.csv": _table(_saves(GROWING[::-1])[::-1])}, FIT,
          says=("The saves fell from 95.6",)),
+    Case("saves that all take as long", {"saves.csv": _table(_saves([30.0] * 12))}, FIT, MEAN_30,
+         says=("fixed",)),
     Case("semicolons", {"saves.csv": _table(_saves(STEADY), ";")}, FIT, MEAN_30),
     Case("tabs", {"saves.csv": _table(_saves(STEADY), "\t")}, FIT, MEAN_30),
     Case("JSON lines", {"saves.csv": "\n".join(map(json.dumps, _saves(STEADY)))}, FIT, MEAN_30),

@@ -167,9 +167,8 @@ def _what_fits(frames: Frames) -> list[Block]:
         "ks": "KS", "p_value": "p", "rmse_survival": "RMSE", "extrapolated": "extrapolated",
     }  # fmt: skip
     parameters = {"times": "", "family": "family", "parameter": "parameter", "value": "value"}
-    names = frames["parameters"]["parameter"].str.replace(r"_h$", "", regex=True)
-    names = names.str.replace(r"^hazard_from_(.*)$", r"hazard from age \1, 1/h", regex=True)
-    in_words = frames["parameters"].assign(parameter=names.str.replace("_", " "))
+    words = {r"_h$": "", r"^hazard_from_(.*)$": r"hazard from age \1, 1/h", "_": " "}
+    in_words = frames["parameters"].replace({"parameter": words}, regex=True)  # none, if all fixed
     not_fitted = frames["times"].query("not_fitted != ''")
     return [
         _table(frames["families"], "Families, the best by AIC first", families),
