@@ -209,6 +209,25 @@ CASES: list[Case] = [
         {"values.n_failures": 12, "frames.times.0.n_observed": 12},
     ),
     Case(
+        "Kubernetes: reasons that are not known",
+        {"log.json": events(*outage("k1", 50, 1), event("k2", "GpuLost", 100))},
+        "fit log.json",
+        refused=("not known whether these words say that a node is down: GpuLost 1", "--ignore"),
+    ),
+    Case(
+        "Kubernetes: reasons that are named",
+        {"log.json": events(*outage("k1", 50, 1), event("k2", "GpuLost", 100),
+                            event("k3", "FanSlow", 200))},
+        f"fit log.json --nodes 8 --down GpuLost --ignore reason=FanSlow {FEBRUARY} {ZERO}",
+        {"values.n_failures": 2, "values.balance.read": 4, "values.balance.no_failures": 2},
+    ),
+    Case(
+        "Kubernetes: nothing is ready again",
+        {"log.json": events(*(event("k1", "NodeNotReady", 50 * k) for k in range(9)))},
+        "fit log.json",
+        refused=("no NodeReady ends an outage, though nodes are not ready again",),
+    ),
+    Case(
         "Kubernetes: a count that is none",
         {"log.json": events(merged("NodeNotReady", 24, 480, count="many"))},
         "fit log.json",

@@ -12,19 +12,20 @@ import pandas as pd
 
 from cprsim.errors import one_line
 from cprsim.failures.outages import Counted
+from cprsim.logs.columns import UNKNOWN_STATE, states
 from cprsim.logs.files import trace_error
 from cprsim.logs.formats.jsonl import flat, items, require_object
 from cprsim.logs.log import Log, LogFormat
 from cprsim.logs.reading import FIRST_ROW, no_row_where
 from cprsim.logs.spec import LogSpec
 from cprsim.logs.states import BEGIN, END, NEITHER, joined, outages_of_states
+from cprsim.logs.tables import without_ignored
 from cprsim.logs.times import Times, read_times
 
 STATE_OF_REASON = {
     "NodeNotReady": BEGIN, "NodeReady": END,
     "Rebooted": NEITHER, "KernelOops": NEITHER, "KernelDeadlock": NEITHER,  # of no length
 }  # fmt: skip
-FAILS = [reason for reason, state in STATE_OF_REASON.items() if state != END]
 KIND_PATHS = ("involvedObject.kind", "regarding.kind")
 NAME_PATHS = ("involvedObject.name", "regarding.name")
 INSTANTS = (
@@ -40,6 +41,10 @@ MOST_OFTEN = 1e9
 GOES_ON = r"(?i)fail|block|cancel|abort|uncordon|interrupt|preempt"  # what follows is no removal
 REMOVES = r"(?i)scale_?down|remov|delet"
 ANNOUNCES = rf"{REMOVES}|drain|cordon|notschedul|disrupt|terminat|shutdown|upgrad|retir|decommis"
+UP_STILL = (  # of kubelet, Kubernetes' controllers, and node-problem-detector
+    r"Starting|RegisteredNode|Synced|Node(?:Has\w+|Schedulable|AllocatableEnforced)|CIDR\w+|"
+    r"InvalidDiskCapacity|\w+GCFailed|FreeDiskSpaceFailed|EvictionThresholdMet|SystemOOM|OOMKilling"
+)
 BEFORE_H, AFTER_H = 1.0, 1 / 6  # of the removal of what had not failed: it is not ready meanwhile
 PLANNED_NOTE = "node(s) taken out on purpose (drained, scaled down or removed): no failures"
 MERGED = (
@@ -54,34 +59,48 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     """Outages from events of nodes: a list, or one object after the other (``--watch``).
 
     ``NodeNotReady`` begins an outage, the node's next ``NodeReady`` ends it; other failures of a
-    node are instants. A node that is drained or removed has an outage that is no failure. Of
-    events that Kubernetes merged, their number and the first and the last instant are known.
+    node, and those of ``--down``, are instants. A node that is drained or removed has an outage
+    that is no failure. Of events that Kubernetes merged, the first and the last instant are known.
     """
     counted = Counted()
     by_line = [(line - FIRST_ROW, dict(flat(event))) for line, event in _events(log)]
     events = pd.DataFrame(
         [event for _, event in by_line], [row for row, _ in by_line], dtype=object
     )
+    events = without_ignored(events, spec.ignored, log, counted)
     reason, kind = _first(events, ("reason",)), _first(events, KIND_PATHS)
     no_row_where(reason.isna(), reason, log, "reason", "is missing in this event")
     counted["no_failure", "event(s) left out that are not about a node"] = int(
         (kind != "Node").sum()
     )
+    if wrong := {*spec.down_words} - {*reason}:
+        raise trace_error(log, None, f"no event has the reason {', '.join(sorted(wrong))}", "down")
+    state_of = STATE_OF_REASON | dict.fromkeys(spec.down_words, NEITHER)
     text = reason.astype(str).str
-    announces = text.contains(ANNOUNCES) & ~text.contains(GOES_ON)
-    is_change = (kind == "Node") & (reason.isin(list(STATE_OF_REASON)) | announces)
-    for name, n in reason[(kind == "Node") & ~is_change].value_counts().items():
+    is_removal = text.contains(ANNOUNCES) & ~text.contains(GOES_ON) & ~reason.isin(list(state_of))
+    is_change = (kind == "Node") & (reason.isin(list(state_of)) | is_removal)
+    others = reason[(kind == "Node") & ~is_change].astype(str).rename("reason")
+    known = others.str.fullmatch(UP_STILL) | others.str.contains(ANNOUNCES)
+    says = dict.fromkeys(others[~known], END if spec.down else UNKNOWN_STATE)
+    states(others, dict.fromkeys(others, END) | says, log)
+    for name, n in others.value_counts().items():
         counted["no_failure", f"event(s) {one_line(str(name))} left out: the node is up"] = int(n)
-    if not (is_change & reason.isin(FAILS)).any():
+    if not (is_change & ~is_removal & (reason != "NodeReady")).any():
         raise trace_error(
             log, None,
             "holds no event of a node that is not ready: a cluster keeps events for an hour "
             "unless --event-ttl says otherwise",
         )  # fmt: skip
     changes, times = _occurrences(events.assign(cause=reason)[is_change], log)
-    removed = ~changes["cause"].isin(list(STATE_OF_REASON)).to_numpy(bool)
-    removes = changes["cause"].str.contains(REMOVES).to_numpy(bool)
-    state = changes["cause"].map(STATE_OF_REASON).fillna(NEITHER).mask(removes, BEGIN).astype(int)
+    removed = ~changes["cause"].isin(list(state_of)).to_numpy(bool)
+    removes = removed & changes["cause"].str.contains(REMOVES).to_numpy(bool)
+    state = changes["cause"].map(state_of).fillna(NEITHER).mask(removes, BEGIN).astype(int)
+    if not (state == END).any() and changes[(state == BEGIN) & ~removes].duplicated("node").any():
+        raise trace_error(
+            log, None,
+            "no NodeReady ends an outage, though nodes are not ready again: write all events of "
+            "nodes, or a table with node and start, each row a failure",
+        )  # fmt: skip
     changes = changes.assign(state=state, end=np.nan)
     down = outages_of_states(changes[state != NEITHER], counted)
     down = _with_removals(down, changes[removed])
@@ -94,7 +113,7 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     rows["end"] = rows["end"].replace(np.inf, np.nan)
     n_more = int(changes["n"].groupby(changes["key"]).first().sum()) - len(changes)
     counted["dropped", MERGED] = n_more
-    n_read = int((~is_change).sum()) + len(changes) + n_more
+    n_read = len(by_line) - int(is_change.sum()) + len(changes) + n_more
     return Log(rows, counted, points=False, times=times, n_read=n_read)
 
 
@@ -159,7 +178,7 @@ def _first(events: pd.DataFrame, names: tuple[str, ...]) -> pd.Series[str]:
 
 
 FORMAT = LogFormat(
-    options=frozenset({"--period", "--repair"}),
+    options=frozenset({"--period", "--repair", "--down", "--ignore"}),
     looks_like=lambda head: (
         "JSON with events about objects of Kubernetes" if MARKS_OF_EVENTS.match(head) else ""
     ),
