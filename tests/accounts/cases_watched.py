@@ -65,7 +65,7 @@ def outage(node: str, start_h: float, lasts_h: float) -> tuple[dict[str, Any], d
 REGULAR = [(f"m{k % 3}", at(20 * k + 5), at(20 * k + 7)) for k in range(30)]
 ONE_OPEN = [*REGULAR[:20], ("m7", at(70.5), ""), *REGULAR[20:]]
 SACCT = "JobID|State|Start|End|NodeList\n" + "".join(
-    f"{k}|NODE_FAIL|{at(60 * k)[:-1]}|{at(60 * k + 50)[:-1]}|"
+    f"{k}|{'NODE_FAIL' if k % 3 else 'BOOT_FAIL'}|{at(60 * k)[:-1]}|{at(60 * k + 50)[:-1]}|"
     f"{'c[01-16]' if k % 4 else f'c{20 + k}'}\n"
     for k in range(8)
 )

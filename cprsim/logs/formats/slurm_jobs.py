@@ -15,10 +15,10 @@ from cprsim.logs.spec import UNKNOWN_WORDS, LogSpec
 
 NEEDED_OF_JOBS = ("jobid", "state", "end", "nodelist")
 SACCT_OF_FAILED_NODES = (
-    "sacct -a -X --duplicates -S 2024-01-01 -E now -s NODE_FAIL -P "
+    "sacct -a -X --duplicates -S 2024-01-01 -E now -s NODE_FAIL,BOOT_FAIL -P "
     "-o JobID,State,Start,End,NodeList"
 )
-NODE_FAIL = "NODE_FAIL"
+BY_NODE = ("NODE_FAIL", "BOOT_FAIL")
 
 
 def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
@@ -31,10 +31,10 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
     table = bar_table(log, NEEDED_OF_JOBS, SACCT_OF_FAILED_NODES)
     jobs = table[~table["jobid"].str.contains(".", regex=False)]  # steps fail with their jobs
     counted["no_failure", "step(s) of jobs"] = len(table) - len(jobs)
-    lost = jobs[jobs["state"].str.upper().str.startswith(NODE_FAIL)]
+    lost = jobs[jobs["state"].str.upper().str.startswith(BY_NODE)]
     counted["no_failure", "job(s) that no node took down left out"] = len(jobs) - len(lost)
     if lost.empty:
-        raise trace_error(log, None, f"has no job in the state {NODE_FAIL}")
+        raise trace_error(log, None, f"has no job in the state {' or '.join(BY_NODE)}")
     failed_node = lost.get("failednode", pd.Series("", lost.index))
     of_jobs = lost["nodelist"].where(failed_node == "", failed_node)
     nameless = of_jobs.str.lower().isin(UNKNOWN_WORDS)
@@ -44,7 +44,8 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
     placed = (lists.map(len) == 1) | (failed_node[~nameless] != "")
     counted["assumed", UNKNOWN_NODE] = int((~placed).sum())
     node = lists.where(placed, lists.str[0])
-    rows = pd.DataFrame({"node": node, "start": start, "end": nan, "cause": NODE_FAIL})
+    cause = lost["state"][~nameless]
+    rows = pd.DataFrame({"node": node, "start": start, "end": nan, "cause": cause})
     rows = rows.assign(placed=placed).explode("node")
     n_read = len(table) + len(rows) - len(lists)
     others = jobs["nodelist"][~jobs["nodelist"].str.lower().isin(UNKNOWN_WORDS)].drop_duplicates()
