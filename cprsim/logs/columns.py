@@ -271,7 +271,7 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
         start = quote(f"start={spec.names.get('start', 'start')}+{column.name}")
         return f"times of the day: --column {start}, or end=DATE+{name}"
     has_time = filled.str.contains(r"(?<!\d)\d\d?:\d\d").all()  # in whatever form
-    if has_time or _is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
+    if has_time or is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
         return f"instants: --column end={name}, or installed={name} or exit={name} --nodes dates"
     of_each = text.groupby(rows["node"].to_numpy(), observed=True).nunique()
     is_flag = set(map(plain, text.unique()[:MOST_STATES])) <= FLAGS.keys()
@@ -279,7 +279,7 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
         return ""
     if "state" in rows and (rows["state"].groupby(text.to_numpy()).nunique() == 1).all():
         return ""
-    is_number = _is_read(read_lengths, filled, "h", Path())  # or a length of time
+    is_number = is_read(read_lengths, filled, "h", Path())  # or a length of time
     counts_rows = text.str.isdigit().all() and text.astype(float).diff().iloc[1:].gt(0).all()
     if filled.str.contains("Xid (", regex=False).any():
         return "Xids, of which most lose no node: write the lines of the kernel's log instead"
@@ -292,7 +292,7 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     return f"{words_in(column)}: --column {ours}"
 
 
-def _is_read(read: Callable[..., object], cells: pd.Series[str], *options: object) -> bool:
+def is_read(read: Callable[..., object], cells: pd.Series[str], *options: object) -> bool:
     """Whether all cells are such times."""
     with suppress(TraceError):
         read(cells.iloc[:3], *options)

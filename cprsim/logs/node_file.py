@@ -11,8 +11,9 @@ import pandas as pd
 from cprsim.errors import one_line
 from cprsim.failures.outages import Lives, Note
 from cprsim.job.records import Floats
+from cprsim.logs.columns import is_read
 from cprsim.logs.files import trace_error
-from cprsim.logs.reading import named_columns, no_row_where, read_csv
+from cprsim.logs.reading import header_line, named_columns, no_row_where, read_csv
 from cprsim.logs.spec import NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
 from cprsim.logs.times import Times, read_times
 
@@ -31,12 +32,17 @@ def read_nodes(path: Path, times: Times, spec: LogSpec) -> tuple[pd.DataFrame, l
     """The dates of nodes in a table [h of the log's clock], and what of it was not read."""
     table = read_csv(path)
     rows = node_columns(table, spec, path)
-    read = {*rows, *spec.names.values()}
-    unread = [one_line(str(name)) for name in table if name not in read]
-    words = (
-        f"column(s) of {one_line(path.name)} not read: {', '.join(unread[:6])} (--column "
-        "exit=NAME reads one)"
-    )
+    others = [name for name in table if name not in {*rows, *spec.names.values()}]
+    for name in others:
+        cells = table[name].mask(table[name].str.strip().str.lower().isin(UNKNOWN_WORDS)).dropna()
+        varies = cells.nunique() > 1 and len(rows.columns) == 1  # else numbers may be anything
+        is_told = len(cells) > 0 if times.dated else varies
+        if is_told and is_read(read_times, cells, None, path, times, spec.date_format, spec.tz):
+            message = "may say when nodes joined or left: --column entry=NAME or exit=NAME reads it"
+            message += "; else take it out of the table"
+            raise trace_error(path, header_line(table), message, str(name))
+    unread = [one_line(str(name)) for name in others]
+    words = f"column(s) of {one_line(path.name)} not read: {', '.join(unread[:6])}"
     notes = [Note("dropped", None, words)]
     how = "{value} stands in another row too"
     return dates_of(rows, path, times, spec, how), notes if unread else []
