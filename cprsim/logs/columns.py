@@ -270,8 +270,8 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     if len(filled) and filled.str.fullmatch(TIME_OF_DAY).all():
         start = quote(f"start={spec.names.get('start', 'start')}+{column.name}")
         return f"times of the day: --column {start}, or end=DATE+{name}"
-    has_time = filled.str.contains(r"(?<!\d)\d\d?:\d\d").all()  # in whatever form
-    if has_time or is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
+    is_time = filled.str.contains(r"(?<!\d)\d\d?:\d\d").all() or column.name in NODE_COLUMNS
+    if is_time or is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
         return f"instants: --column end={name}, or installed={name} or exit={name} --nodes dates"
     of_each = text.groupby(rows["node"].to_numpy(), observed=True).nunique()
     is_flag = set(map(plain, text.unique()[:MOST_STATES])) <= FLAGS.keys()

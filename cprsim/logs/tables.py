@@ -101,7 +101,8 @@ class _Table:
             self.columns = columns_of(table, spec, path)
         if spec.has_dates:
             self.dates.append(node_columns(table, spec, path))
-        table = one_node_each(table, self.columns["node"], path, self.counted)
+        if (table[self.columns["node"]] != spec.node).any():
+            table = one_node_each(table, self.columns["node"], path, self.counted)
         if table.empty:
             return pd.DataFrame()
         node, start = self._cells(table, "node").str.strip(), self._cells(table, "start")

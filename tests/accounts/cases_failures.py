@@ -283,7 +283,7 @@ CASES: list[Case] = [
     refused("no node", table("start,end", [("2025-04-01", "2025-04-02")]), "--node NAME"),
     of("one node for all rows",
        table("start,end", [(f"2025-04-{d}T01:00", f"2025-04-{d}T02:00") for d in (10, 13, 22)]),
-       f"fit log.csv --node job {APRIL}",
+       f"fit log.csv --node cluster {APRIL}",
        values={"values.n_failures": 3, "values.mtbf_h.mean": 240.0}),
     # ------------------------------------------------------------------------------------ instants
     of("dates without a time", DATES, values={"values.n_instants": 13, "values.n_failures": 13}),
