@@ -384,7 +384,10 @@ CASES: list[Case] = [
         says=("planned, no failures: finished (1)",)),
     Case("a-file-of-each-attempt", {"a.jsonl": lines(*job()[:8]), "b.jsonl": lines(*job()[8:])},
         "ledger a.jsonl b.jsonl", {"values.n_jobs": 2},
-        says=("b: a later attempt begins; if of the job of another file, name it",)),
+        says=("b: no first attempts? Name the attempts of one job alike in `job`",)),
+    Case("a-name-of-each-attempt", {"e.jsonl": lines(*job()[:8], job="71") + lines(
+        *without(job()[8:], fields=("attempt",)), job="72")}, "ledger e.jsonl",
+        {"values.n_jobs": 2}, says=("72: no first attempts?",)),
     Case("a-log-and-its-copy", {"a.jsonl": lines(*job()), "b.jsonl": lines(*job())},
         "ledger a.jsonl b.jsonl", BY_EVENTS | {"values.n_jobs": 1}),
     Case("events-with-other-signs", {"e.jsonl": lines(*job()).replace("save.", "save_")},

@@ -31,6 +31,7 @@ from cprsim.logs.reading import require_no_print
 HEAD_BYTES_OF_EVENTS = 1 << 18
 PIECE_BYTES = 1 << 24
 EVENTS_AT_ONCE = 1 << 16
+MANY = 0.1  # of a piece's events
 MOST_LINES_SHOWN = 3  # lines that can't be read, by their numbers; names of unknown events
 NS_PER_S = 1e9
 NOT_READ = ("revert", "save.wait")  # of partial recovery: refused, as the field `part`
@@ -91,7 +92,6 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     steps, other_tables = list[pa.Table](), list[pa.Table]()
     jobs, notes = dict[str, None](), list[Note]()
     unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
-    first = dict[str, int]()  # attempt of each file that names no job
     for file, job in _job_names([file for path in paths for file in _files(path)]).items():
         n_events = 0
         for table in _tables(file, damaged, notes, time_unit):
@@ -102,8 +102,6 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
                     raise trace_error(file, None, f"{name!r} is no event: write {right[0]}")
             table = _with_job(table.filter(is_known), job, file)
             jobs |= dict.fromkeys(compute.unique(table["job"]).to_pylist())
-            if len(table) and table["job"][0].as_py() == job:
-                first.setdefault(job, table["attempt"][0].as_py())
             n_events += len(table)
             is_plain = (compute.field("event") == "progress") & (compute.field("part") == "")
             is_step = is_plain & ~compute.field("step").is_nan()
@@ -112,19 +110,23 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
         if not n_events:
             said = f": it has {one_line(', '.join(unknown))}" * bool(unknown)
             raise trace_error(file, None, f"holds no event of docs/events.md{said}")
-    later = [job for job, number in first.items() if number > max(min(first.values()), 0)]
-    odd = [f"'{one_line(name)}'" for name in sorted(unknown)]
-    for n, names, words in (
-        (len(damaged), damaged, "line(s) that are no event left out: {}"),
-        (unknown.total(), odd, "event(s) {} left out: no event of docs/events.md"),
-        (None, later, "{}: a later attempt begins; if of the job of another file, name it"),
-    ):
-        listed = ", ".join(names[:MOST_LINES_SHOWN]) + ", ..." * (len(names) > MOST_LINES_SHOWN)
-        notes += [Note("dropped" if n else "assumed", n, words.format(listed))] * bool(names)
     of_steps, of_others = (
         pa.concat_tables(tables).unify_dictionaries().to_pandas()
         for tables in (steps, other_tables)
     )
+    begins = of_others[of_others["event"].isin(("job.start", "train.resume", "rollback"))]
+    begins = begins.sort_values("time_ns", kind="stable").groupby("job", observed=True)
+    first = begins[["attempt", "step"]].first()
+    is_later = (first["step"] > 0) | (first["attempt"] > max(first["attempt"].min(), 0))
+    later = [*first.index[is_later & (len(first) > 1)]]
+    odd = [f"'{one_line(name)}'" for name in sorted(unknown)]
+    for n, names, words in (
+        (len(damaged), damaged, "line(s) that are no event left out: {}"),
+        (unknown.total(), odd, "event(s) {} left out: no event of docs/events.md"),
+        (None, later, "{}: no first attempts? Name the attempts of one job alike in `job`"),
+    ):
+        listed = ", ".join(names[:MOST_LINES_SHOWN]) + ", ..." * (len(names) > MOST_LINES_SHOWN)
+        notes += [Note("dropped" if n else "assumed", n, words.format(listed))] * bool(names)
     return Events(tuple(jobs), of_steps, of_others, tuple(dict.fromkeys(notes)))
 
 
@@ -260,7 +262,7 @@ def _line_by_line(
 ) -> list[dict[str, Any]]:
     """The events of some lines. Raises TraceError for a value that none can have.
 
-    Also where most lines are events but for a value of another type; else these are damaged.
+    Also where many lines are events but for a value of another type; else these are damaged.
     """
     events, misfits = list[dict[str, Any]](), list[tuple[int, str, Any]]()
     for number, line in enumerate(lines, first):
@@ -283,7 +285,7 @@ def _line_by_line(
                         message = f"{fields[name]} ns lies in 1970: it looks like {unit}; write ns"
                 raise trace_error(path, number, message, name)
         events.append({k: str(value) if k in EVENT_TEXTS else value for k, value in fields.items()})
-    if len(misfits) > len(events):
+    if len(misfits) > min(len(events), 1 + MANY * len(events)):
         number, name, value = misfits[0]
         kinds: dict[Any, str] = {str: "a text", int: "a whole number, without quotes"}
         right = kinds.get(FIELDS.get(name, str), "a number, without quotes")
