@@ -195,7 +195,8 @@ SLURM = [
          {"sacct.txt": SACCT.replace("NodeList", "NodeList|FailedNode").replace(
              "|c[01-08]", "|c[01-08]|c05").replace("]\n", "]|\n").replace(
              "c02\n", "c02|\n").replace("c08\n", "c08|c08\n").replace("ed\n", "ed|\n")},
-         LEDGER, {"frames.nodes.0.failed_node_h": 30, "frames.nodes.1.failed_node_h": 432},
+         LEDGER, {"frames.nodes.0.failed_node_h": 30, "frames.nodes.1.failed_node_h": 432,
+                  "frames.nodes.0.node_h": 132, "frames.nodes.1.node_h": 102},
          says=("failed by a node: c08 1.00, c05 1.00.",)),
     Case("a running job, and the same in a later dump",
          {"sacct.txt": f"{HEAD}7|RUNNING|2025-01-01T00:00:00|Unknown|2|c[1-2]\n"

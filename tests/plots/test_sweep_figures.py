@@ -112,7 +112,8 @@ def test_a_map_of_one_strategy_has_any_of_its_quantities() -> None:
     with pytest.raises(ParameterError, match="of which strategy: full, partial"):
         draw(metric="saves")
     figure = figures_of(unfinished(swept(SAVE, INTERVAL)))["map"]()
-    assert "full, the cheapest at each point" in texts(figure) and len(figure.axes) == 2  # colours
+    assert "full, the cheapest at each point" in texts(figure)
+    assert len(figure.axes) == 2  # beside it the colours
     both.table["mean"] = np.nan  # no strategy finishes anywhere: the cells are blank
     assert [written(draw(strategy=name).axes[0]) for name in ("", "full")] == [[], []]
 

@@ -23,8 +23,8 @@ HEADINGS = {
 }  # fmt: skip
 TABLES_OF_SLURM = {
     "quarters": "By quarter",
-    "nodes": "Each node's share: 1/n of an attempt on n nodes, as sacct does not say which failed "
-    "(newer versions do: column FailedNode)",
+    "nodes": "Each node's share, 1/n of an attempt on n nodes; failures are all of the node in the "
+    "column FailedNode, if sacct has it",
     "states": "By end",
 }
 
@@ -50,8 +50,9 @@ def answer_of_slurm(attempts: pd.DataFrame, notes: Sequence[str], node_hour: str
         "states": [attempts["kind"], attempts["state"]],
     }
     frames = {name: sums.groupby(by).sum().reset_index() for name, by in groups.items()}
-    shares = sums.div(attempts["blamed"].str.len(), axis=0).assign(node=attempts["blamed"])
-    nodes = shares.explode("node").groupby("node").sum().reset_index()
+    held = _shares(sums[["n_attempts", "node_h"]], attempts["nodes"])
+    lost = _shares(sums.drop(columns=held.columns), attempts["blamed"])
+    nodes = held.join(lost, how="outer").fillna(0.0)[sums.columns].reset_index()
     worst_first = ["n_node_failures", "n_failed"]
     frames["nodes"] = nodes.sort_values(worst_first, ascending=False, kind="stable")
     values: dict[str, Any] = {
@@ -64,6 +65,13 @@ def answer_of_slurm(attempts: pd.DataFrame, notes: Sequence[str], node_hour: str
     }
     make_document, name = partial(_document, frames, values, price), count(values["n_jobs"], "job")
     return Answer("ledger", name, make_document, frames, values, rows={"attempts": attempts})
+
+
+def _shares(sums: pd.DataFrame, nodes: pd.Series[Any]) -> pd.DataFrame:
+    """The share of each node in the sums of attempts, whose lists of nodes are given."""
+    return (
+        sums.div(nodes.str.len(), axis=0).assign(node=nodes).explode("node").groupby("node").sum()
+    )
 
 
 def _shared(attempts: pd.DataFrame) -> list[str]:
