@@ -249,6 +249,11 @@ CASES: list[Case] = [
          "values.balance.no_failures": 2},
     ),
     Case(
+        "sacct: all jobs say when it was watched, from the first end at 9 h to the last at 470 h",
+        {"log": SACCT + OTHERS}, f"fit log {ZERO}",
+        {"values.n_failures": 8, "values.mtbf_h.mean": (470 - 9) / 8},
+    ),
+    Case(
         "an outage without an end is no repair",
         {"log.csv": table("node,start,end", ONE_OPEN)},
         f"fit log.csv --nodes 10 {FEBRUARY} {ZERO}",

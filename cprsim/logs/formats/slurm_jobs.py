@@ -50,10 +50,16 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
     n_read = len(table) + len(rows) - len(lists)
     others = jobs["nodelist"][~jobs["nodelist"].str.lower().isin(UNKNOWN_WORDS)].drop_duplicates()
     nodes = frozenset(node_lists(others, log).explode())
-    is_whole = len(lost) < len(jobs)  # jobs that ended otherwise name nodes that never failed
+    if len(lost) == len(jobs):  # jobs that ended otherwise name nodes that never failed
+        return Log(rows, counted, points=True, n_read=n_read, nodes=nodes)
+    ends_h = local_hours(jobs["end"], log, spec)  # a job may have begun before the export's period
     return Log(
         rows, counted, points=True, n_read=n_read, nodes=nodes,
-        evidence={"n_nodes": "the nodes of all jobs"} if is_whole else {},
+        watched=(float(ends_h.min()), float(ends_h.max())),
+        evidence={
+            "n_nodes": "the nodes of all jobs", "begins": "the first end of a job",
+            "ends": "the last end of a job",
+        },
     )  # fmt: skip
 
 
