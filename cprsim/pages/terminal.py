@@ -14,7 +14,7 @@ from itertools import zip_longest
 from textwrap import wrap
 
 from cprsim.errors import printable
-from cprsim.pages.document import Block, Document, ListingBlock, Table, Words
+from cprsim.pages.document import Block, Document, ListingBlock, Picture, Table, Words
 
 LONGEST_UNBROKEN = 30  # characters of a word that is not broken
 WIDEST = 100_000  # where there is no terminal
@@ -40,7 +40,9 @@ def text_of(document: Document, *, verbose: bool = False, look: Look = IN_A_PIPE
     """Answer, table and first remarks, or all but the figures."""
     if verbose:
         headed = [
-            (Words([section.heading.upper()]), *section.blocks) for section in document.sections
+            (Words([section.heading.upper()]), *section.blocks)
+            for section in document.sections
+            if not all(isinstance(block, Picture) for block in section.blocks)
         ]
         blocks = [*document.main, *(block for part in headed for block in part)]
     else:

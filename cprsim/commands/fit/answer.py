@@ -32,7 +32,7 @@ from cprsim.pages.document import (
     row_columns,
     word_columns,
 )
-from cprsim.results.words import count, suited
+from cprsim.results.words import count, percent, suited
 
 if TYPE_CHECKING:
     from cprsim.logs.fit.cost_fit import CostFit
@@ -227,16 +227,21 @@ def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str
 def _correlation(fitted: Fitted) -> list[str]:
     course = fitted.trend
     p_value = NO_NUMBER if isnan(course.p_value) else f"{course.p_value:.2g}"
-    share, worst = fitted.share_of_worst, list[str]()
+    share, groups, lines = fitted.share_of_worst, fitted.larger_groups, list[str]()
+    if len(groups):
+        lines.append(
+            f"{count(len(groups), 'group')} of nodes failed together, the largest of "
+            f"{max(groups)}: {percent(fitted.share_of_zero_gaps)} of the gaps are zero."
+        )
     if not isnan(share):
-        worst = [f"The worst {WORST_FRACTION:.0%} of the nodes have {share:.1%} of the failures."]
-    lines = [
-        f"{count(len(fitted.larger_groups), 'group')} of nodes failed together, the largest of "
-        f"{max(fitted.groups)}: {fitted.share_of_zero_gaps:.1%} of the gaps are zero.",
-        *worst,
+        lines.append(
+            f"The worst {percent(WORST_FRACTION)} of the nodes have {percent(share)} of the "
+            "failures."
+        )
+    lines.append(
         f"The halves of the log have {course.first_half} and {course.second_half} failures; p of "
-        f"no trend: {p_value}.",
-    ]
+        f"no trend: {p_value}."
+    )
     if fitted.correlated is None:
         lines.append(f"Nodes that differ: not fitted: {fitted.why_not_correlated}.")
     elif left_out := fitted.correlated.left_out:
