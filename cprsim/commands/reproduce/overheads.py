@@ -150,6 +150,7 @@ def fig_overheads(work: Work) -> Summary:
             reported[strategy] = work.study.claims[quantity]
         estimates[f"{title}: CPR with whole saves, overhead"] = injected.percent("cpr")
         estimates[f"{title}: removed by CPR-MFU"] = injected.removed_percent("cpr-mfu")
+        estimates |= {f"{title}: {each}, overhead in %": injected.percent(each) for each in own}
         experiment = assemble(work.scenario(file))
         formulas = {
             policy.name: [f"{100 * of:.2f}" for of in by_formula(experiment, policy)]

@@ -117,4 +117,4 @@ def test_a_file_that_gives_no_system_is_one_clear_error(
 def test_it_stands_as_a_row_of_the_overheads_in_the_emulation(runs: dict[str, Said]) -> None:
     code, out, err = runs["reproduced"]
     assert code == 0, err
-    assert out.count("neighbour") >= 2  # a row for each data set
+    assert "Kaggle: neighbour, overhead in %" in out  # in the answer, beside the paper's
