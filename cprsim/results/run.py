@@ -223,7 +223,7 @@ def write_run(
         failures_digest=failures_digest(loaded),
         curve_path=curve_path(loaded),
         log_notes=experiment.log_notes,
-        warnings=warnings_of(experiment, loaded.scenario.cluster),
+        warnings=tuple(warnings_of(experiment, loaded.scenario.cluster).values()),
         **more,
     )
 
@@ -286,29 +286,32 @@ TOO_SHORT = 0.01  # relative: by so much a save may be shorter than its writing,
 MOST_ON_A_NODE = 2.5e12  # bytes: more than the GPUs of a node hold
 
 
-def warnings_of(experiment: Experiment, section: ClusterSection | None = None) -> tuple[str, ...]:
-    """Warnings of large states, of saves faster than storage, and of saves that overlap."""
-    warnings, job, write_h = list[str](), experiment.facts, experiment.facts.write_h or 0.0
+def warnings_of(experiment: Experiment, section: ClusterSection | None = None) -> dict[str, str]:
+    """Warnings of large states, of saves faster than storage, and of saves that overlap.
+
+    By what they are about: a key of the scenario, or a strategy and a tier.
+    """
+    warnings, job, write_h = dict[str, str](), experiment.facts, experiment.facts.write_h or 0.0
     state_bytes = 0.0 if section is None else section.state_bytes or 0.0
     if section is not None and section.workers > 1 and state_bytes > MOST_ON_A_NODE:
         share = SIZE.format(float(f"{state_bytes / section.workers:.4g}"))
-        warnings.append(
+        warnings["cluster.state"] = (
             f"{section.state_said}: is {SIZE.format(state_bytes)} the state of all nodes? "
             f"`cluster.state` is that of one; then write {share}, or times `replicas` where "
             "replicas hold it."
         )
     if job.save_background is None and job.stall_h < (1 - TOO_SHORT) * write_h:
-        warnings.append(
+        warnings["costs.save"] = (
             f"`costs.save`: it is {hours(job.stall_h)}, and the storage takes {hours(write_h)} to "
             "write the state. Write {stall: ..., background: transfer} for a save that is "
             "written behind the job, or the bandwidth that it has."
         )
     for policy in experiment.policies:
-        warnings += _longer_than_intervals(policy, experiment.useful_h)
-    return tuple(warnings)
+        warnings |= _longer_than_intervals(policy, experiment.useful_h)
+    return warnings
 
 
-def _longer_than_intervals(policy: Policy, useful_h: float) -> Iterator[str]:
+def _longer_than_intervals(policy: Policy, useful_h: float) -> Iterator[tuple[str, str]]:
     """Warn of saves that last longer than their interval in the background, by mean times."""
     for capture in policy.captures:
         if capture.every_h is None or capture.background is None:
@@ -317,17 +320,17 @@ def _longer_than_intervals(policy: Policy, useful_h: float) -> Iterator[str]:
         waits = capture.when_busy is WhenBusy.WAIT and n_saves_due(capture.every_h, useful_h) > 1
         if not waits or behind_h <= most_h * (1.0 + ROUNDING):
             continue
+        about, behind = f"{policy.name}, {capture.tier}", hours(behind_h)
+        words = (
+            f"a save to `{capture.tier}` runs in the background for {behind}, longer than the "
+            f"{hours(most_h)} in which the next is due with {capture.in_flight} in flight: saves "
+            "wait for those before them, and the job with them."
+        )
         if policy.from_cpr_paper:
-            behind = hours(capture.parts * behind_h)
-            yield (
-                f"{policy.name}: a save runs in the background for {behind}, longer than the "
-                f"interval of {hours(policy.interval_h)}: each save waits for the one before it, "
-                f"and the job with it. Take an interval of at least {behind}."
+            about, behind = policy.name, hours(capture.parts * behind_h)
+            words = (
+                f"a save runs in the background for {behind}, longer than the interval of "
+                f"{hours(policy.interval_h)}: each save waits for the one before it, and the job "
+                f"with it. Take an interval of at least {behind}."
             )
-        else:
-            yield (
-                f"{policy.name}: a save to `{capture.tier}` runs in the background for "
-                f"{hours(behind_h)}, longer than the {hours(most_h)} in which the next is due "
-                f"with {capture.in_flight} in flight: saves wait for those before them, and the "
-                "job with them."
-            )
+        yield about, f"{policy.name}: {words}"

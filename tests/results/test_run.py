@@ -101,7 +101,7 @@ FULL = "{strategy: full, interval: 2 min}"
 def test_a_background_that_is_longer_than_the_interval_is_warned_of(
     tmp_path, recovery, overrides, warned
 ):
-    said = warnings_of(maker(tmp_path, small_scenario(recovery))(*overrides))
+    said = [*warnings_of(maker(tmp_path, small_scenario(recovery))(*overrides)).values()]
     assert len(said) == (warned is not None)
     assert all(one.startswith(warned) for one in said)
 

@@ -238,3 +238,10 @@ def test_the_same_sweep_twice_at_once_is_refused(scenario, undrawn) -> None:
     sweep(scenario)
     assert stored() == before
     assert not list(Path("results").glob(".*"))
+
+
+def test_a_warning_is_said_once_with_the_number_of_its_points(scenario: Path) -> None:
+    changes = ["costs.save={stall: 1 s, background: 1 min}", "recovery=[full]"]
+    over = {"costs.save.background": "1 min,20 h,30 h", "failures.mtbf": "15 h,30 h"}
+    (said,) = cprsim.sweep(scenario, over, changes).values["warnings"]
+    assert said.startswith("At 4 of 6 points, e.g. full: a save runs in the background for 20 h")

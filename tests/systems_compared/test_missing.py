@@ -61,5 +61,5 @@ def test_a_save_that_is_shorter_than_its_writing_is_said() -> None:
     made = experiment(TEXT.replace("save: 90 s", "save: 20 s"))
     assert made.facts.snapshot_h == pytest.approx(20 / 3600)
     assert made.facts.persist_h == pytest.approx(60 / 3600)
-    (warning,) = warnings_of(made)
+    (warning,) = warnings_of(made).values()
     assert "`costs.save`: it is 20 s, and the storage takes 1 min to write the state" in warning

@@ -167,12 +167,11 @@ def _read(folder: Path) -> SweepResult:
 
 
 def _warnings(experiments: Sequence[Experiment]) -> list[str]:
-    """Of `warnings_of`: the first of each thing, named before a colon, and its number of points."""
+    """Of `warnings_of`: the first about each thing, and its number of points."""
     first: dict[str, str] = {}
     n_points: Counter[str] = Counter()
     for experiment in experiments:
-        for warning in warnings_of(experiment):
-            about = warning.partition(":")[0]
+        for about, warning in warnings_of(experiment).items():
             first.setdefault(about, warning)
             n_points[about] += 1
     of = count(len(experiments), "point")

@@ -116,4 +116,4 @@ def _warnings(loaded: LoadedScenario) -> tuple[str, ...]:
         loaded.input_file(kernel.clicks.file, "kernel.clicks.file", "a click log")
     if fleet is not None and fleet.table is not None:
         population_of(loaded)
-    return warnings_of(experiment, loaded.scenario.cluster)
+    return tuple(warnings_of(experiment, loaded.scenario.cluster).values())
