@@ -17,6 +17,7 @@ from cprsim.failures.outages import PLANNED_WORK
 from cprsim.job.records import Ints
 from cprsim.logs.files import trace_error
 from cprsim.logs.reading import header_line, named_columns
+from cprsim.logs.slurm import SACCT
 from cprsim.logs.spec import LOG_COLUMNS, NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
 from cprsim.logs.states import BEGIN, END, NEITHER
 from cprsim.logs.times import read_lengths, read_times
@@ -50,7 +51,6 @@ FLAGS = {
     "1": True, "true": True, "yes": True, "y": True, "t": True, "on": True, "x": True,
     "0": False, "false": False, "no": False, "n": False, "f": False, "off": False, "": False,
 }  # fmt: skip
-OF_SACCT = "`sacct -a -X --duplicates -S 2024-01-01 -P -o JobID,State,Start,End,NodeList`"
 MOST_STATES = 30
 NEARLY_ALL, FEW, SURELY = 0.9, 3, 7
 WITH_DIGITS = r"\S*\d\S*"
@@ -186,7 +186,7 @@ def require_no_jobs(table: pd.DataFrame, path: PathLike[str], spec: LogSpec) -> 
             shown = "" if is_id else f" ({words_in(table[name])})"
             message = (
                 f"each row is a job{shown}, whose end may be a failure, but whose length is no "
-                f"outage's: write them with {OF_SACCT}, or write a table with node and start, the "
+                f"outage's: write them with {SACCT}, or write a table with node and start, the "
                 "ends of the jobs that a node took down; if each row is an outage, "
                 f"--ignore {quote(str(name))}"
             )

@@ -16,6 +16,10 @@ from cprsim.logs.reading import FIRST_ROW, no_row_where
 from cprsim.logs.spec import LogSpec
 from cprsim.logs.times import read_times
 
+SACCT = (
+    "`sacct -a -X --duplicates -S 2024-01-01 -E now -P -o "
+    "JobID,State,Start,End,Elapsed,NNodes,NodeList`"
+)
 NO_TIME = ("", "unknown", "none")
 UNKNOWN_NODE = "failure(s) of jobs on several nodes: the one that failed is not known"
 MOST_NODES_OF_LIST = 100_000  # of the lists of one cell

@@ -97,9 +97,7 @@ def read_times(
     else:
         unit, since_1970 = str(like.unit), like.since_1970
         if since_1970 and looks_like not in (None, unit):
-            message = (
-                f"looks like {looks_like} since 1970, the starts like {unit}: write both alike"
-            )
+            message = f"looks like {looks_like} since 1970, the starts like {unit}: write alike"
             raise trace_error(path, None, message, str(column.name))
     return Times(np.asarray(numbers * HOURS[unit], dtype=np.float64), since_1970, unit)
 

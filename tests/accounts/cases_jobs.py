@@ -288,6 +288,8 @@ CASES: list[Case] = [
          says=("outside the interval: what moved most is the failures a day, 4.",)),
     Case("twice-the-work-lost", {"e.jsonl": lines(*halves(40, 40, 5, 95))}, "calibrate e.jsonl",
          says=("what moved most is the work lost at each failure [h], 0.02",)),
+    Case("fewer-failures-explain-no-loss", {"e.jsonl": lines(*halves(20, 16, 99, 99))},
+         "calibrate e.jsonl", says=("what moved most is the share of time that no failure",)),
     Case("failures-at-equal-distances", {"e.jsonl": lines(*halves(20, 20, 50, 50))},
          "calibrate e.jsonl", {"values.is_inside": True},
          says=("the gaps between failures have the shape", "; a scenario takes 100")),

@@ -209,29 +209,22 @@ CASES: list[Case] = [
         {"values.n_failures": 12, "frames.times.0.n_observed": 12},
     ),
     Case(
-        "Kubernetes: reasons that are not known",
-        {"log.json": events(*outage("k1", 50, 1), event("k2", "GpuLost", 100))},
-        "fit log.json",
-        refused=("not known whether these words say that a node is down: GpuLost 1", "--ignore"),
-    ),
-    Case(
         "Kubernetes: reasons that are named",
         {"log.json": events(*outage("k1", 50, 1), event("k2", "GpuLost", 100),
                             event("k3", "FanSlow", 200))},
         f"fit log.json --nodes 8 --down GpuLost --ignore reason=FanSlow {FEBRUARY} {ZERO}",
         {"values.n_failures": 2, "values.balance.read": 4, "values.balance.no_failures": 2},
     ),
-    Case(
-        "Kubernetes: nothing is ready again",
-        {"log.json": events(*(event("k1", "NodeNotReady", 50 * k) for k in range(9)))},
-        "fit log.json",
-        refused=("no NodeReady ends an outage, though nodes are not ready again",),
-    ),
-    Case(
-        "Kubernetes: a count that is none",
-        {"log.json": events(merged("NodeNotReady", 24, 480, count="many"))},
-        "fit log.json",
-        refused=("count: 'many' is no number of events",),
+    *(
+        Case(f"Kubernetes: {name}", {"log.json": events(*of)}, "fit log.json", refused=(said,))
+        for name, of, said in (
+            ("reasons that are not known", (*outage("k1", 5, 1), event("k2", "GpuLost", 10)),
+             "not known whether these words say that a node is down: GpuLost 1. --down"),
+            ("nothing is ready again", [event("k1", "NodeNotReady", h) for h in (5, 50, 500)],
+             "no NodeReady ends an outage, though nodes are not ready again"),
+            ("a count that is none", [merged("NodeNotReady", 24, 480, count="many")],
+             "count: 'many' is no number of events"),
+        )
     ),
     Case(
         "sacct: jobs on several nodes",

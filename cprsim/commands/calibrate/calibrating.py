@@ -111,10 +111,8 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
         costs_h["warmup"] = [float(np.mean(costs_h["warmup"]))] * len(costs_h["warmup"])
     timed = [(kind, one) for kind, hours in costs_h.items() for one in hours if 0 < one < inf]
     if not any(job.n_saves for job in jobs):
-        raise ParameterError(
-            "the logs time no save, which a scenario needs: event logs do (docs/events.md), tables "
-            "of attempts do not"
-        )
+        message = "the logs time no save, which a scenario needs: `cprsim backtest --set "
+        raise ParameterError(f"{message}costs.save='20 s'` takes it from you, also for tables")
     apart_h = 1e6 * np.arange(len(timed), dtype=np.float64)  # they do not overlap
     transfers = pd.DataFrame(timed, columns=["kind", "duration_h"]).assign(
         n_bytes=nan, start_h=apart_h, resolution_h=RESOLUTION_H
@@ -210,14 +208,14 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> dict[s
         "mtbf_h": calibration.gaps.best.mean.mean,
         "hours_after": after_h,
         "is_inside": predicted.low <= share <= predicted.high,
-        "moved": _moved(jobs, cut_h, (n, n_after)),
+        "moved": _moved(jobs, cut_h, (n, n_after), 1 if share < predicted.mean else -1),
     }
 
 
 def _moved(
-    jobs: Sequence[JobLedger], cut_h: Sequence[float], n_failures: tuple[int, int]
+    jobs: Sequence[JobLedger], cut_h: Sequence[float], n_failures: tuple[int, int], sign: int
 ) -> tuple[str, float, float]:
-    """What changes the share of useful hours most from before to after the cut, and its values.
+    """What lowers (1) or raises (-1) the share of useful hours most after the cut, and its values.
 
     That is the rate of `failures` [1/d], a part of what each costs [h], or the share of all `other`
     hours: saves, slow work, whatever no incident explains.
@@ -235,12 +233,10 @@ def _moved(
     rate, other = n_failures / wall_h, (1.0 - hours.sum() / wall_h).to_numpy()
     each_h = {part: h / np.maximum(n_failures, 1) for part, h in hours.drop("useful").T.items()}
     values = {"failures": 24.0 * rate, **each_h, "other": other}
-    weight: dict[Any, float] = {
-        "failures": sum(each_h.values(), np.zeros(2)).mean() / 24.0,
-        "other": 1.0,
-    }
-    effect = {name: np.ptp(of) * weight.get(name, rate.mean()) for name, of in values.items()}
-    most = max(effect, key=lambda name: effect[name])
+    per_failure_h = sum(each_h.values(), np.zeros(2)).mean()
+    weight: dict[Any, float] = {"failures": per_failure_h / 24.0, "other": 1.0}
+    moved = {name: np.diff(of)[0] * weight.get(name, rate.mean()) for name, of in values.items()}
+    most = max(moved, key=lambda name: sign * moved[name])
     return str(most), *values[most].tolist()
 
 

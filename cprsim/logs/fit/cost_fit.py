@@ -346,10 +346,8 @@ def read_transfers(path: PathLike[str], spec: LogSpec) -> tuple[pd.DataFrame, tu
         zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
         no_row_where(took_h < 0, rows, path, "end", "{value} lies before the start" + zone)
     if "duration" in rows:
-        cells, unit = (
-            rows["duration"].rename(columns["duration"]),
-            unit_in_name(columns["duration"]),
-        )
+        cells = rows["duration"].rename(columns["duration"])
+        unit = unit_in_name(columns["duration"])
         lasted_h = read_lengths(cells, unit or time_unit, path)
         no_row_where(lasted_h < 0, cells, path, str(cells.name), "{value} is below 0")
         written_h = _resolution_h(cells, unit or time_unit or "s")
@@ -396,9 +394,7 @@ def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
     bare = text.str.fullmatch(r"[\d.eE+-]+").to_numpy(dtype=bool)
     numbers = text.mask(bare, text + " B").map(_size).to_numpy(np.float64)
     bad = (text != "").to_numpy() & ~(np.isfinite(numbers) & (numbers > 0))
-    right = (
-        "is no number of bytes above 0, such as 53687091200 or 50 GB (no sign between thousands)"
-    )
+    right = "is no number of bytes above 0, such as 50 GB (no sign between thousands)"
     no_row_where(bad, rows, path, "bytes", "{value} " + right)
     require_decimals(text.str.replace(r"\s*[A-Za-z]+$", "", regex=True), path)
     if numbers[bare].sum() < SLOWEST * np.nansum(took_h[bare]):

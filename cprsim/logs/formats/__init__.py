@@ -82,11 +82,8 @@ def guess(log: PathLike[str]) -> tuple[str, str]:
             if form.order >= GENERAL and "\0" in head:
                 break
             return name, why
-    raise trace_error(
-        log, None,
-        "is no text: write the log as CSV (node,start,end), JSON lines or Parquet; a packed one is "
-        "called .gz, .xz, .bz2, .zst or .zip",
-    )  # fmt: skip
+    message = "is no text: write the log as CSV (node,start,end), JSON lines or Parquet"
+    raise trace_error(log, None, f"{message}; a packed one is called .gz, .xz, .bz2, .zst or .zip")
 
 
 def not_taken(spec: LogSpec, name: str) -> Iterator[tuple[str, str]]:

@@ -81,26 +81,19 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     is_change = (kind == "Node") & (reason.isin(list(state_of)) | is_removal)
     others = reason[(kind == "Node") & ~is_change].astype(str).rename("reason")
     known = others.str.fullmatch(UP_STILL) | others.str.contains(ANNOUNCES)
-    says = dict.fromkeys(others[~known], END if spec.down else UNKNOWN_STATE)
-    states(others, dict.fromkeys(others, END) | says, log)
+    states(others[~known], dict.fromkeys(others, END if spec.down else UNKNOWN_STATE), log)
     for name, n in others.value_counts().items():
         counted["no_failure", f"event(s) {one_line(str(name))} left out: the node is up"] = int(n)
     if not (is_change & ~is_removal & (reason != "NodeReady")).any():
-        raise trace_error(
-            log, None,
-            "holds no event of a node that is not ready: a cluster keeps events for an hour "
-            "unless --event-ttl says otherwise",
-        )  # fmt: skip
+        message = "holds no event of a node that is not ready: a cluster keeps them for an hour"
+        raise trace_error(log, None, message)
     changes, times = _occurrences(events.assign(cause=reason)[is_change], log)
     removed = ~changes["cause"].isin(list(state_of)).to_numpy(bool)
     removes = removed & changes["cause"].str.contains(REMOVES).to_numpy(bool)
     state = changes["cause"].map(state_of).fillna(NEITHER).mask(removes, BEGIN).astype(int)
     if not (state == END).any() and changes[(state == BEGIN) & ~removes].duplicated("node").any():
-        raise trace_error(
-            log, None,
-            "no NodeReady ends an outage, though nodes are not ready again: write all events of "
-            "nodes, or a table with node and start, each row a failure",
-        )  # fmt: skip
+        message = "no NodeReady ends an outage, though nodes are not ready again: write all events"
+        raise trace_error(log, None, message)
     changes = changes.assign(state=state, end=np.nan)
     down = outages_of_states(changes[state != NEITHER], counted)
     down = _with_removals(down, changes[removed])

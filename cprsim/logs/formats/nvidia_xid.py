@@ -74,10 +74,7 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     text, code = text[loses], code[loses]
     line = text.str.extract(PREFIX).fillna("")
     stamps = _stamps(line, log, spec)
-    note = (
-        "{value} begins with no time stamp and node: write it with `journalctl -k -o short-iso` or "
-        "`dmesg -T`"
-    )
+    note = "{value} begins with no time stamp and node: `journalctl -k -o short-iso` writes them"
     no_row_where(stamps.isna(), text, log, "", note)
     nameless = line["host"].isin(["", "NVRM"])
     note = "Xid(s) without a node's name, taken as of one node (dmesg names none)"

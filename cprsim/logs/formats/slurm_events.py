@@ -33,9 +33,8 @@ def read_slurm_events(log: PathLike[str], spec: LogSpec) -> Log:
     table = table[of_nodes].assign(state=table["state"].str.upper())
     failed = table["state"].str.contains(FAILED)
     for name, n in table["state"][~failed].value_counts().items():
-        counted[
-            "no_failure", f"event(s) left out whose state is no failure ({str(name) or 'none'})"
-        ] = int(n)
+        words = f"event(s) left out whose state is no failure ({str(name) or 'none'})"
+        counted["no_failure", words] = int(n)
     table = table[failed]
     if table.empty:
         raise trace_error(log, None, "names no node that was down, failing or drained")

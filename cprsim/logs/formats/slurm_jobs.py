@@ -10,14 +10,10 @@ import pandas as pd
 from cprsim.failures.outages import Counted
 from cprsim.logs.files import has_columns, trace_error
 from cprsim.logs.log import Log, LogFormat
-from cprsim.logs.slurm import UNKNOWN_NODE, bar_table, local_hours, node_lists
+from cprsim.logs.slurm import SACCT, UNKNOWN_NODE, bar_table, local_hours, node_lists
 from cprsim.logs.spec import UNKNOWN_WORDS, LogSpec
 
 NEEDED_OF_JOBS = ("jobid", "state", "end", "nodelist")
-SACCT_OF_FAILED_NODES = (
-    "sacct -a -X --duplicates -S 2024-01-01 -E now -s NODE_FAIL,BOOT_FAIL -P "
-    "-o JobID,State,Start,End,NodeList"
-)
 BY_NODE = ("NODE_FAIL", "BOOT_FAIL")
 
 
@@ -28,7 +24,7 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
     versions of Slurm) alone; without it the failure is one of any of them.
     """
     counted = Counted()
-    table = bar_table(log, NEEDED_OF_JOBS, SACCT_OF_FAILED_NODES)
+    table = bar_table(log, NEEDED_OF_JOBS, SACCT)
     jobs = table[~table["jobid"].str.contains(".", regex=False)]  # steps fail with their jobs
     counted["no_failure", "step(s) of jobs"] = len(table) - len(jobs)
     lost = jobs[jobs["state"].str.upper().str.startswith(BY_NODE)]

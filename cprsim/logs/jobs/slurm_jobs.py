@@ -11,14 +11,10 @@ import pandas as pd
 from cprsim.errors import ParameterError
 from cprsim.logs.files import has_columns, head_of, trace_error
 from cprsim.logs.reading import no_row_where
-from cprsim.logs.slurm import NO_TIME, bar_table, local_hours, node_lists
+from cprsim.logs.slurm import NO_TIME, SACCT, bar_table, local_hours, node_lists
 from cprsim.logs.spec import UNKNOWN_WORDS, LogSpec
 from cprsim.logs.times import read_lengths
 
-SACCT = (
-    "`sacct -a -X --duplicates -S 2024-01-01 -E now -P -o "
-    "JobID,State,Start,End,Elapsed,NNodes,NodeList`"
-)
 NO_EVENTS = (
     "is a table of sacct, without steps and saves: `cprsim ledger` books the node-hours of such "
     f"tables alone, `cprsim fit` the failures; write it with {SACCT}"
