@@ -63,9 +63,7 @@ def csv_pieces(path: PathLike[str]) -> Iterator[pd.DataFrame]:
             file.readline()
         for piece in _parsed(file, path, separator):
             if piece.index.max() >= MOST_ROWS:  # false where it is empty
-                message = (
-                    f"has more than {MOST_ROWS:,} rows: split it, or keep the rows of failures"
-                )
+                message = f"has more than {MOST_ROWS:,} rows: split it, or keep those of failures"
                 raise trace_error(path, None, message)
             piece.index += above
             not_blank = _not_blank(piece.rename(columns=lambda name: str(name).strip(" #")))

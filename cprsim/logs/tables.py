@@ -15,6 +15,7 @@ from cprsim.errors import one_line
 from cprsim.failures.outages import Counted, Note, n_rows, notes_of
 from cprsim.job.records import Floats
 from cprsim.logs.columns import (
+    BETWEEN,
     FEW,
     MOST_LISTED,
     columns_of,
@@ -29,7 +30,7 @@ from cprsim.logs.columns import (
     unit_of,
 )
 from cprsim.logs.files import trace_error
-from cprsim.logs.log import Log
+from cprsim.logs.log import MOSTLY, Log
 from cprsim.logs.names import one_node_each, spellings
 from cprsim.logs.node_file import dates_of, node_columns
 from cprsim.logs.reading import no_row_where
@@ -109,6 +110,8 @@ class _Table:
         no_row_where(node.fillna("") == "", node, path, "node", "the row names no node")
         times = self._instants(start)
         no_row_where(np.isnan(times.hours), node, path, "start", "the outage has no start")
+        if times.unit and not times.since_1970 and BETWEEN.search(name := self.columns["start"]):
+            raise trace_error(path, None, "tells times between failures: add them up", name)
         if times.dated:
             self.known_to_h = min(
                 self.known_to_h, resolution_h(start, spec.date_format, times.hours)
@@ -231,7 +234,12 @@ class _Table:
             return end_h
         name = self.columns["duration"]
         unit = unit_of(name) or (self.spec.time_unit if like.dated else None)
-        until_h = start_h + read_lengths(table[name], unit, self.path)
+        lasted_h = read_lengths(table[name], unit, self.path)
+        if len(none := table[name][lasted_h == 0]) > MOSTLY * len(table):
+            option = f"--ignore {quote(f'{name}={none.iloc[0]}')}"
+            message = f"{len(none)} of {len(table)} rows last no time: {option} leaves them out"
+            raise trace_error(self.path, None, message, name)
+        until_h = start_h + lasted_h
         apart = np.abs(until_h - end_h) > SAME_H + 0.01 * (until_h - start_h)  # one may be rounded
         no_row_where(apart, table, self.path, name, "{value} is not from the start to the end")
         return np.where(np.isnan(end_h), until_h, end_h)
@@ -242,10 +250,8 @@ class _Table:
         if not (rows["state"] == BEGIN).any():
             raise trace_error(self.path, None, "no row says that a node went down", column)
         if not (rows["end"].notna().any() or (rows["state"] == END).any()):
-            message = (
-                "no row says that a node is up again: nothing ends an outage; "
-                f"--ignore {quote(column)} takes each row as a failure"
-            )
+            option = f"--ignore {quote(column)}"
+            message = f"no row says that a node is up again: {option} takes each row as a failure"
             raise trace_error(self.path, None, message, column)
 
 

@@ -255,7 +255,7 @@ CASES: list[Case] = [
     refused("a word that is not there", changes("state", "DOWN", "UP"), "kaputt",
             command=f"{STATE} --down kaputt"),
     refused("states that nothing ends", spans("node,start,x,state", "DOWN"),
-            "nothing ends an outage", command=f"{STATE} --ignore x"),
+            "up again: --ignore state takes", command=f"{STATE} --ignore x"),
     # --------------------------------------------------------------------------------------- names
     of("two spellings of two sources", TWO_SOURCES),
     of("two nodes whose names differ by capitals", OTHER_NODE, f"fit log.csv --nodes 2 {APRIL}",
@@ -281,6 +281,10 @@ CASES: list[Case] = [
     refused("one of several columns that name the node", spans("slot,start,end,rack", "1 2 3 4"),
             "node=rack+slot", command=f"{OF_3} --column node=slot"),
     refused("no node", table("start,end", [("2025-04-01", "2025-04-02")]), "--node NAME"),
+    refused("days that last no time", table("node,start,downtime_h", [("a", f"2025-04-{d}", d // 29)
+            for d in range(10, 30)]), "19 of 20 rows last no time: --ignore downtime_h=0 leaves"),
+    refused("intervals as instants", table("gap_interval", [(9,), (17,), (8,)]), "add them up",
+            command="fit log.csv --node job --column start=gap_interval --time-unit h"),
     of("one node for all rows",
        table("start,end", [(f"2025-04-{d}T01:00", f"2025-04-{d}T02:00") for d in (10, 13, 22)]),
        f"fit log.csv --node cluster {APRIL}",

@@ -210,10 +210,9 @@ CASES: list[Case] = [
     ),
     Case(
         "Kubernetes: reasons that are named",
-        {"log.json": events(*outage("k1", 50, 1), event("k2", "GpuLost", 100),
-                            event("k3", "FanSlow", 200))},
-        f"fit log.json --nodes 8 --down GpuLost --ignore reason=FanSlow {FEBRUARY} {ZERO}",
-        {"values.n_failures": 2, "values.balance.read": 4, "values.balance.no_failures": 2},
+        {"log.json": events(*(event("k", of, 9 * h) for h, of in enumerate(("Lost", "Hot") * 3)))},
+        f"fit log.json --nodes 8 --down Lost --ignore reason=Hot {FEBRUARY} {ZERO}",
+        {"values.n_failures": 3, "values.balance.read": 6, "values.balance.no_failures": 3},
     ),
     *(
         Case(f"Kubernetes: {name}", {"log.json": events(*of)}, "fit log.json", refused=(said,))

@@ -366,7 +366,14 @@ def read_transfers(path: PathLike[str], spec: LogSpec) -> tuple[pd.DataFrame, tu
     })  # fmt: skip
     unread = [str(name) for name in table if name not in {columns.get(n, n) for n in COST_COLUMNS}]
     _require_no_words(table[unread], kind, path)
-    notes = _notes_on_rows(len(table) - len(rows), kind[~ended], unread)
+    twice = f"{count(n_twice := len(table) - len(rows), 'row')} said twice, counted once"
+    notes = [
+        *([twice] if n_twice else []),
+        *([f"column(s) not read: {', '.join(map(one_line, unread[:6]))}"] if unread else []),
+        *(f"{count(n, str(name))} without an end left out: if failures struck them, long ones are "
+          "missing more often and the cost comes out too low"
+          for name, n in kind[~ended].value_counts(sort=False).items()),
+    ]  # fmt: skip
     return read[ended], (*map(str, notes_of(counted)), *notes)
 
 
@@ -419,17 +426,3 @@ def _resolution_h(cells: pd.Series[str], unit: str | None) -> Floats:
             step_h[found[part].notna()] = HOURS[part]
     n_decimals = found["fraction"].str.len().fillna(0).to_numpy(np.float64)
     return np.asarray(np.maximum(step_h * 10**-n_decimals, FINEST_H), dtype=np.float64)
-
-
-def _notes_on_rows(n_twice: int, endless: pd.Series[str], unread: Sequence[str]) -> tuple[str, ...]:
-    """Return notes on rows left out, and on columns not read."""
-    notes = [f"{count(n_twice, 'row')} said twice, counted once"] if n_twice else []
-    if unread:
-        names = ", ".join(map(one_line, unread[:6]))
-        notes.append(f"column(s) not read: {names}")
-    notes += [
-        f"{count(n, str(name))} without an end left out: if failures struck them, long ones are "
-        "missing more often and the cost comes out too low"
-        for name, n in endless.value_counts(sort=False).items()
-    ]
-    return tuple(notes)
