@@ -127,8 +127,8 @@ def states(column: pd.Series[str], says: Mapping[str, int], path: PathLike[str])
         name = str(column.name)
         message = (
             "it is not known whether these words say that a node is down: "
-            f"{words_in(column[is_unknown])}. --down WORDS names those of the column that do "
-            f"(a,b), all others then say that it is up; --ignore {name}=WORDS leaves rows out"
+            f"{words_in(column[is_unknown])}. --down WORDS names those that do (a,b), all others "
+            f"then say that it is up; --ignore {name}=WORDS leaves rows out"
         )
         raise trace_error(path, None, message, name)
     return state
@@ -186,10 +186,9 @@ def require_no_jobs(table: pd.DataFrame, path: PathLike[str], spec: LogSpec) -> 
         if is_id or "nodefail" in words or len(words & OF_JOBS) > 1:
             shown = "" if is_id else f" ({words_in(table[name])})"
             message = (
-                f"each row is a job{shown}, whose end may be a failure, but whose length is no "
-                f"outage's: write them with {SACCT}, or write a table with node and start, the "
-                "ends of the jobs that a node took down; if each row is an outage, "
-                f"--ignore {quote(str(name))}"
+                f"each row is a job{shown}, whose length is no outage's: write them with {SACCT}, "
+                "or a table with node and start, the ends of the jobs that a node took down; if "
+                f"each row is an outage, --ignore {quote(str(name))}"
             )
             raise trace_error(path, header_line(table), message, str(name))
 
@@ -206,11 +205,9 @@ def not_read(
     found = {name: why for name in unread if (why := _could_count(table[name], rows, spec))}
     turns = [] if "state" in rows or rows["end"].notna().any() else _turns(table, rows, spec)
     for name in turns:
-        few = table[name].nunique() <= MOST_STATES
-        what = (
-            f"{words_in(table[name])}: --column state={quote(name)}" if few else "write such words"
-        )
-        found[name] = f"words that take turns, as where nodes go down and up: {what} --down WORDS"
+        way = f"{words_in(table[name])}: --column state={quote(name)} --down WORDS"
+        way = way if table[name].nunique() <= MOST_STATES else "write a column of such words"
+        found[name] = f"words that take turns, as where nodes go down and up: {way}"
     if found:
         listed = "; ".join(f"{one_line(name)!r} ({why})" for name, why in found.items())
         message = f"not read, but could change the count: {listed}."

@@ -305,9 +305,8 @@ def _require_outages(path: PathLike[str], rows: pd.DataFrame, window_h: float, l
     if filled_h > MOSTLY * max(window_h, float(up_to_h.max() - rows["start"].min())):
         message = (
             f"the rows fill {filled_h:,.4g} h of each node: they are stays in any state, or "
-            "up-times, not outages. If a column tells the state, --column state=NAME --down WORDS "
-            "reads it; else keep the rows of outages. If all are outages, --period says how long "
-            "nodes were watched"
+            "up-times: --column state=NAME --down WORDS reads a column that tells the state; else "
+            "keep the rows of outages. If all are, --period says how long nodes were watched"
         )
         if log.step_h or log.nodes:
             message = f"nodes are down for {filled_h:,.4g} h each, most of the time: --down WORDS "

@@ -89,9 +89,8 @@ def read_times(
                 continue
             odd = numeric & ~((numbers >= EARLIEST_S * n) & (numbers <= LATEST_S * n))
             complaint = f"{{value}} is no instant: most are {unit} since 1970"
-            no_row_where(
-                odd & (2 * odd.sum() < numeric.sum()), text, path, str(text.name), complaint
-            )
+            is_rare = 2 * odd.sum() < numeric.sum()
+            no_row_where(odd & is_rare, text, path, str(text.name), complaint)
         unit = _unit(numbers[numeric], looks_like, time_unit, path)
         since_1970 = looks_like == unit
     else:

@@ -92,6 +92,8 @@ def _document(
     share = percent(useful["hours"] / wall_h if wall_h else 0.0)
     share = f"At most {share}" if isnan(save["hours"]) else share  # saves count as work
     inferred = [f"Inferred: {n:,} {INFERRED[key]}." for key, n in values["inferred"].items() if n]
+    inferred = inferred or ["Nothing had to be inferred."]
+    n_first = bool(values["inferred"]["leaps"])  # attempts are missing
     return Document(
         title=f"Where the hours of {name} went",
         question="What did failures and saves cost these jobs?",
@@ -102,7 +104,7 @@ def _document(
             "95 % intervals cover values missing from the logs.",
         ],
         table=_parts(hours, wall_h),
-        remarks=[*values["notes"], *(inferred or ["Nothing had to be inferred."])],
+        remarks=[*inferred[:n_first], *values["notes"], *inferred[n_first:]],
         sections=[
             Section("The worst incidents", [_incidents(frames["incidents"], frames["jobs"])]),
             Section("Job by job", [_jobs(frames["jobs"])]),

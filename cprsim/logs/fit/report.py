@@ -226,9 +226,7 @@ class Fitted:
         ]
         verdict = " ".join([verdict, *sentences(unfitted)])
         worst = ", ".join(f"{one_line(name, 40)} {n}" for name, n in self.worst_nodes.items())
-        most = (
-            [f"The worst nodes by count: {worst} of {self.n_failures} failures."] if worst else []
-        )
+        most = [f"The worst nodes by count: {worst} of {self.n_failures} failures."] * bool(worst)
         said = self.outages.dropped
         unread = [str(note) for note in self.outages.notes if note.kind == "dropped" and not note.n]
         how = [str(note) for note in self.outages.notes if note.kind == "read_as"][-1:]

@@ -40,9 +40,8 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
     placed = (lists.map(len) == 1) | (failed_node[~nameless] != "")
     counted["assumed", UNKNOWN_NODE] = int((~placed).sum())
     node = lists.where(placed, lists.str[0])
-    cause = lost["state"][~nameless]
-    rows = pd.DataFrame({"node": node, "start": start, "end": nan, "cause": cause})
-    rows = rows.assign(placed=placed).explode("node")
+    rows = pd.DataFrame({"node": node, "start": start, "end": nan})
+    rows = rows.assign(placed=placed, cause=lost["state"]).explode("node")
     n_read = len(table) + len(rows) - len(lists)
     others = jobs["nodelist"][~jobs["nodelist"].str.lower().isin(UNKNOWN_WORDS)].drop_duplicates()
     nodes = frozenset(node_lists(others, log).explode())

@@ -136,15 +136,24 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     back = read["first_step"].isna() & (read["last_step"] < saved)
     message = "{value} lies before the last_saved_step of the attempt before: give first_step"
     no_row_where(back, in_order, path, "last_step", message)
-    began = read["first_step"].fillna(saved).fillna(read.groupby("job")["last_step"].shift())
+    began = read["first_step"].fillna(saved)
+    message = "{value} lies before the step at which its attempt began: give the save that is left"
+    no_row_where(read["last_saved_step"] < began, in_order, path, "last_saved_step", message)
+    began = began.fillna(read.groupby("job")["last_step"].shift())
     took_s = 3600 * (read["end_h"] - read["start_h"])
+    per_s = (read["last_step"] - began) / took_s
+    message = "{value}: over twice the steps an hour of the job: from where? Give first_step"
+    leaps = read["first_step"].isna() & (per_s > 2 * per_s.groupby(read["job"]).transform("median"))
+    no_row_where(leaps, in_order, path, "last_step", message)
     is_new = began.isna() & (read["last_step"] * read["step_seconds"] <= TOO_FAST * took_s)
     read.loc[is_new & ~read["job"].duplicated(), "first_step"] = 0.0
     share = (read["last_step"] - began) * read["step_seconds"] / took_s
     message = "{value} s for each of the row's steps are longer than the attempt"
     no_row_where(share > TOO_FAST, in_order, path, "step_seconds", message)
-    message = "{value} s for each step fill a third of no attempt: in s?"
-    no_row_where((share.max() < 1 / 3) & share.notna(), in_order, path, "step_seconds", message)
+    least, most = share.min(), share.max()
+    is_same = most < min(1 / TOO_FAST, TOO_FAST * least) and took_s.max() > 2 * took_s.min()
+    message = "{value} s for each step fill a third of none, or the same share of all attempts"
+    no_row_where(share.notna() & (is_same or most < 1 / 3), in_order, path, "step_seconds", message)
     again = (read["first_step"] == 0.0) & (saved > 0.0)
     words = f"row(s) of {path.name} begin at step 0 after saves, whose work counts as lost: {ANEW}"
     notes += [Note("assumed", int(again.sum()), words)] * bool(again.any())

@@ -40,6 +40,7 @@ MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job
 SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
 LEDGER_PARTS = (*PARTS, "warm-up", "regroup", "replay", "rebuild", "degraded", "start")
 INFERRED = {
+    "leaps": "attempts that begin beyond every step that the log shows",
     "untold_saves": "job whose log tells no saves: their hours, unknown, count as work or degraded",
     "instants": "instants of incidents that the log does not give",
     "deaths": "failures without their instant",
@@ -49,7 +50,6 @@ INFERRED = {
     "half_saves": "saves without their start or end",
     "begins": "steps at which attempts began, by the last save, the pace, or unknown",
     "warm_ups": "restarts whose warm-up is not in the log (it is in the load, slow work or saves)",
-    "leaps": "attempts that begin beyond every step that the log shows",
     "paces": "job whose step_seconds contradicts its steps, or changes: their own time was taken",
     "ends": "job without an end: cut at its last event",
 }
