@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pandas as pd
 
 from cprsim.pages.document import Table, row_columns
-from cprsim.results.money import OVERHEAD, Bills, comparable
+from cprsim.results.money import OVERHEAD, SPARE, Bills, comparable
 from cprsim.results.run import Result
 from cprsim.results.words import significant
 from cprsim.scenario.prices import ACCURACY, Bill, shown
 
 UNPRICED = "not priced"
 WORK = "730.5 h of work"  # useful work of a month; more of the cluster's hours
+
+
+def with_spares(parts: Collection[str]) -> str:
+    """Words for a cost that includes spares."""
+    return " with spares" * (SPARE in parts)
 
 
 def unit_of(bills: Bills) -> str:
@@ -73,7 +80,7 @@ def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
     least = bills[first].month
     sentence = (
         f"Cheapest in all, accuracy {counted}counted: {first}, "
-        f"{shown(least.total_cents, least.currency)} per {WORK}"
+        f"{shown(least.total_cents, least.currency)} per {WORK}{with_spares(least.cents)}"
     )
     if by_overhead in others:
         more = bills[by_overhead].month

@@ -20,6 +20,7 @@ from cprsim.scenario.prices import (
     GB,
     HOURS_PER_MONTH,
     Bill,
+    Money,
     Prices,
     Usage,
     bill_of,
@@ -61,11 +62,12 @@ class Billed:
 
 @dataclass(frozen=True, slots=True)
 class JobPrices:
-    """Prices, the nodes by role, and the bytes of a save."""
+    """Prices, those of spares among them, the nodes by role, spares, and the bytes of a save."""
 
     prices: Prices
     nodes: Mapping[str, int]
     state_bytes: float  # 0 where the scenario does not say
+    n_spares: int = 0  # which stand as long as the job; 0 where one is always free
 
     @property
     def currency(self) -> str:
@@ -79,8 +81,8 @@ class JobPrices:
 
     @property
     def spare_node_hour(self) -> float:
-        """Price of a spare: its own, else the mean of the job's nodes."""
-        return float(self.prices.node_hour.get(SPARE, self.node_hour))
+        """Price of a spare."""
+        return float(self.prices.node_hour.get(SPARE, 0.0))
 
     def billed(self, policy: Policy, use: JobUse) -> Billed:
         """A line per part, in whole cents; a month has as many jobs as do its useful work."""
@@ -90,6 +92,8 @@ class JobPrices:
             usage = usage_of(
                 policy, self.nodes, self.state_bytes, use.useful_h, hours, use.n_saves, n_jobs
             )
+            if spare_h := self.n_spares * n_jobs * use.wall_h:
+                usage = replace(usage, node_h={**usage.node_h, SPARE: {SPARE: spare_h}})
             total = bill_of(prices, usage)
             if prices.auc_loss is not None and use.auc_loss is not None:
                 lost = to_cents(Decimal(n_jobs * use.auc_loss * 1e4) * prices.auc_loss)
@@ -152,7 +156,18 @@ def prices_of(scenario: Scenario) -> JobPrices | None:
     if scenario.prices is None or not scenario.prices.has_money:
         return None
     nodes = {role: n for role, n in scenario.n_nodes_of.items() if n and role not in (ANY, STATE)}
-    return JobPrices(scenario.prices, nodes, state_bytes_of(scenario.cluster))
+    cluster, prices = scenario.cluster, with_spares(scenario.prices, nodes)
+    return JobPrices(prices, nodes, state_bytes_of(cluster), cluster.spares or 0)
+
+
+def with_spares(prices: Prices, node_h: Mapping[str, float]) -> Prices:
+    """Prices that include spares: a spare costs the mean of the jobs' nodes, and draws no power."""
+    node_hour, watts = dict(prices.node_hour), dict(prices.watts)
+    if node_hour:
+        node_hour = {SPARE: Money(repr(mean_node_hour(prices, node_h))), **node_hour}
+    if watts:
+        watts = {SPARE: 0.0, **watts}
+    return prices.model_copy(update={"node_hour": node_hour, "watts": watts})
 
 
 def state_bytes_of(cluster: ClusterSection) -> float:

@@ -94,12 +94,13 @@ def overheads_of(outcome: Outcome) -> pd.DataFrame:
 def month_costs(outcome: Outcome, names: Sequence[str], prices: JobPrices | None) -> list[float]:
     """Of each entry: cents, or node-hours of overhead; infinite where not all jobs finish."""
     policies, n_nodes = [of.policy for of in outcome.strategies], outcome.cluster.n_nodes
+    n_spares = outcome.cluster.n_spares or 0
     uses = uses_of(policies, summarise(outcome), outcome.useful_h)
 
     def cost(policy: Policy, use: JobUse) -> float:
         if prices is not None:
             return float(prices.billed(policy, use).month.total_cents)
-        lost_h = n_nodes * (use.wall_h - use.useful_h) + policy.tax.nodes * use.wall_h
+        lost_h = n_nodes * (use.wall_h - use.useful_h) + (policy.tax.nodes + n_spares) * use.wall_h
         return lost_h * HOURS_PER_MONTH / use.useful_h
 
     return [cost(*uses[name]) if name in uses else inf for name in names]
@@ -398,7 +399,9 @@ def spares_needed(
     # with spares that never run out; the winner then is simulated to be sure
     saved = {name: waiting(of) for name, of in able.items()}
     saved |= {name: max(saved[name], held_up(name, now)) for name in picks}
-    winner = min(able, key=lambda name: able[name][OVERHEAD].mean - saved[name])
+    best_now = able[picks[0]][OVERHEAD].mean  # what costs less is not the best for other reasons
+    dearer = [name for name in able if able[name][OVERHEAD].mean >= best_now]
+    winner = min(dearer, key=lambda name: able[name][OVERHEAD].mean - saved[name])
     asked = [*dict.fromkeys([winner, *picks])]
     halved = [name for name in picks if 2 * held_up(name, now) > now[name][OVERHEAD].mean]
     if winner == picks[0] and not halved:
@@ -425,6 +428,6 @@ def spares_needed(
         if name in (winner, *halved) and (good := numbers_for(name)):
             n = min(good, key=lambda n: good[n].mean + (n - n_now) / n_nodes)
             pays = good[n].mean + (n - n_now) / n_nodes < now[picks[0]][OVERHEAD].mean
-            is_best, waits = name == winner != picks[0], waiting(able[name]) > 0
+            is_best, waits = name == winner != picks[0], shows_waits(able[name])
             needs.append(SpareNeed(name, n, n_now, good[n], is_best, pays, waits))
     return tuple(needs)

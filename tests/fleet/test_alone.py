@@ -61,6 +61,9 @@ def test_endless_free_spares_are_no_option_beside_those_that_are_paid(
 def test_the_scenario_s_own_spares_are_the_present_option() -> None:
     own = {"cluster.spares": 1}
     assert cprsim.fleet(TEXT, {"spares": [4]}, own).values["present"] == "full"
+    among = cprsim.fleet(TEXT, {"spares": [0, 1]}, own)  # in the order asked for
+    assert among.frames["options"]["fleet.spares"].tolist() == [0, 1]
+    assert among.values["present"] == "full at spares 1"
 
 
 # --------------------------------------------------------------------------- as run and systems
@@ -90,13 +93,14 @@ recovery: [full, none]
     [
         RARE,  # one failure in a hundred jobs
         SERVERS,
-        SERVERS.replace("25 GB}", "25 GB, spares: 1, repair: 6 h}"),
+        SERVERS.replace("25 GB}", "25 GB, spares: 1, repair: 6 h}") + "prices: {node_hour: 2}\n",
         RARE.replace("600 h", "2 min"),  # no job finishes under `none`
     ],
     ids=["rare", "servers", "spares", "hopeless"],
 )
 def test_one_job_costs_what_run_says(text: str) -> None:
-    ran = cprsim.run(text).frames["strategies"].set_index("strategy")
+    run = cprsim.run(text)
+    ran = run.frames["strategies"].set_index("strategy")
     if not (ran["finished_fraction"] == 1).any():
         with pytest.raises(cprsim.CprsimError, match="no option under which all jobs"):
             cprsim.fleet(text)
@@ -105,6 +109,9 @@ def test_one_job_costs_what_run_says(text: str) -> None:
     for name in ("overhead_fraction", "overhead_fraction_low", "pls", "pls_high"):
         expected = ran[name].fillna(0.0)[options.index]
         assert options[name].fillna(0.0).tolist() == pytest.approx(expected.tolist()), name
+    if "bills" in run.frames:  # with spares
+        bills = run.frames["bills"].query("part == 'total'")["month_cost"].tolist()
+        assert options["cost_per_month"].tolist() == pytest.approx(bills, abs=0.02)
 
 
 @pytest.mark.parametrize("command", ["run", "systems", "fleet"])
@@ -117,11 +124,24 @@ def test_what_exceeds_a_limit_of_accuracy_is_recommended_by_no_command(command: 
     assert kept.values["recommendation"]["name"] == "cpr"
 
 
-def test_a_fleet_holds_its_mean_pls_alone() -> None:
-    other = {"accuracy": {"max_auc_loss": 0.01, "curve": "criteo-kaggle-linear"}}
-    answer = cprsim.fleet(SERVERS, overrides={**other, "simulation.replications": 50})
+def test_jobs_that_share_hold_their_mean_pls_alone() -> None:
+    """One job keeps a limit of AUC as in a run; of jobs that share, no curve knows the loss."""
+    other = {"accuracy": {"max_auc_loss": 0.01, "curve": "criteo-kaggle-linear"},
+             "simulation.replications": 50}  # fmt: skip
+    alone, ran = cprsim.fleet(SERVERS, overrides=other), cprsim.run(SERVERS, other)
+    assert alone.values["best"] == ran.values["recommendation"]["name"] == "cpr"
+    assert "(limit 0.01)" in str(alone.document.remarks)
+    sharing = {**other, "fleet": {"jobs": 2, "window": "60 h", "nodes": 56}}
+    answer = cprsim.fleet(SERVERS, overrides=sharing)
     assert answer.values["best"] == "today"
     assert "not known (limit 0.01)" in str(answer.document.remarks)
+
+
+def test_the_memory_of_copies_is_said() -> None:
+    copies = {"recovery": ["gemini"], "cluster.state": "10 GB", "cluster.link": "100 Gbit/s",
+              "job.step": "10 s", "storage": {"bandwidth": "100 Gbit/s"}}  # fmt: skip
+    answer = cprsim.fleet(TEXT, {}, {**copies, "simulation.replications": 5})
+    assert "Takes: gemini 20 GB of memory on each node for copies." in answer.document.remarks
 
 
 def test_unknown_spares_of_one_job_are_tried_and_are_an_axis() -> None:

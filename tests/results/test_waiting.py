@@ -82,6 +82,8 @@ def test_the_winner_without_waits_is_named_with_the_fewest_spares_worth_their_no
     assert (need.is_best, need.pays) == (True, False)  # .06 + 2 / 20 and more
     assert spares_needed(at(None, 1), ["safe"], None, 1000, at) == ()
     assert spares_needed({"safe": at(None, 1)["safe"]}, ["safe"], 1, 1000, at) == ()
+    now = {"safe": at(None, 1)["safe"], "simple": {OVERHEAD: Estimate(0.12)}}
+    assert spares_needed(now, ["simple"], 1, 1000, lambda names, n: now) == ()  # not for spares
 
 
 def test_what_runs_slower_instead_of_waiting_is_priced_with_spares_too() -> None:

@@ -309,3 +309,5 @@ recovery: [{strategy: full, interval: 4 h}, {strategy: cpr, target_pls: 0.05}]
     line = next(line for line in said(found).splitlines() if "cpr never saves" in line)
     share = float(line.split("In ")[1].split(" %")[0]) / 100
     assert share == pytest.approx(1 - exp(-168 / 400 / 5), abs=0.02)
+    assert "today" not in found.values["near_optimal"]  # the same system at another interval
+    assert "AUC lost" not in str(found.document.table)  # no curve knows it

@@ -13,6 +13,7 @@ from cprsim.commands.fleet.folder import load_fleet, write_fleet
 from cprsim.commands.fleet.histories import PreparedFleet, prepare
 from cprsim.commands.fleet.options import (
     decide,
+    is_own,
     is_unpriced,
     points_of,
     run_options,
@@ -153,8 +154,9 @@ def axes_of(over: Mapping[str, Any] | Sequence[str], *, is_one: bool = False) ->
 
 
 def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
-    """Every strategy at the scenario's own values, then at those of the axes; checks the axes."""
-    own_values, others, prepared = dict[str, Any](), [], prepare(loaded)
+    """Every strategy at the values of the axes, after the scenario's own; checks the axes."""
+    points: list[tuple[dict[str, Plain], LoadedScenario]] = []
+    prepared = prepare(loaded)
     for key, axis in axes.items():
         at_each = (varied(loaded, {key: value}) for value in axis.written)
         other = next((one for one in at_each if one.scenario != loaded.scenario), None)
@@ -172,14 +174,13 @@ def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], i
                 "of a fleet are compared at the same work; write a scenario for each fleet",
                 option="--over",
             )
-        if scenario.scenario == loaded.scenario:
-            own_values = where
-        else:
-            others.append((where, scenario))
-    own = [] if is_unpriced(loaded, axes) else [(own_values, loaded)]
+        points.append((where, scenario))
+    is_among = any(is_own(loaded, where) for where, _ in points)
+    if not (is_among or is_unpriced(loaded, axes)):
+        points.insert(0, ({}, loaded))
     return [
         (where, strategy)
-        for where, scenario in [*own, *others]
+        for where, scenario in points
         for strategy in range(len(scenario.scenario.recovery))
     ]
 

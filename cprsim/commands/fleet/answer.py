@@ -13,7 +13,7 @@ from cprsim.commands.fleet.options import FleetOption
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import MOST_ROWS, Document, Picture, Section, Table, row_columns
-from cprsim.pages.money import WORK
+from cprsim.pages.money import WORK, with_spares
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import (
     break_even_sentences,
@@ -94,6 +94,7 @@ def _document(result: FleetResult) -> Document:
         table=_options(result),
         remarks=[
             *_cautions(result),
+            *([decision.takes] if decision.takes else []),
             *break_even_sentences(decision.break_evens),
         ],
         turns_on=turns_on(decision.assumption, "One typical job" if result.n_jobs > 1 else ""),
@@ -131,12 +132,14 @@ def _options(result: FleetResult) -> Table:
             cells = ["not all finish", *[NO_NUMBER] * len(columns)]
         rows.append([option.name, *cells, _amount(result, option.cost)])
     shared = ", ".join(f"{key} {value}" for key, value in result.shared.items())
+    spares = with_spares({part for option in result.options for part in result.parts(option)})
+    cost = f"{_unit(result)} per {_month(result)}{spares}"
     times = f", {result.histories:,} histories" if result.histories > 1 else ""
     return Table(
         f"{result.name}: {count(result.n_jobs, 'job')} of {count(result.n_kinds, 'kind')} in "
         f"{hours(result.window_h)}{times}; they share {shared or 'nothing'}. Overhead in % of "
         "useful time, without the hours in the queue, ± half of the 95 % interval.",
-        row_columns("option", "overhead, %", *columns, f"{_unit(result)} per {_month(result)}"),
+        row_columns("option", "overhead, %", *columns, cost),
         rows,
     )
 

@@ -28,9 +28,9 @@ def fleet_figures(result: FleetResult) -> dict[str, Draw]:
 
 
 def shown_options(result: FleetResult) -> list[FleetOption]:
-    """The options at the scenario's own values, and the best option."""
-    at_own_values = [option for option in result.options if option.where == result.options[0].where]
-    best = result.option(result.decision.best)
+    """The options at the values of the present one, and the best option."""
+    best, present = map(result.option, (result.decision.best, result.decision.present))
+    at_own_values = [option for option in result.options if option.where == present.where]
     return [*at_own_values, *([] if best in at_own_values else [best])][:MOST_OPTIONS]
 
 

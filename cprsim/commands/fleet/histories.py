@@ -17,7 +17,8 @@ from cprsim.job.legal import require_legal
 from cprsim.job.losses import lost_portion
 from cprsim.job.policy import Medium
 from cprsim.job.records import Floats, Ints, Storage
-from cprsim.results.money import USEFUL, state_bytes_of, usage_of
+from cprsim.results import money
+from cprsim.results.money import SPARE, USEFUL, state_bytes_of, usage_of
 from cprsim.results.pipeline import blocks_of, simulate
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.job import Fleet
@@ -25,19 +26,16 @@ from cprsim.scenario.population import Population, fleet_of, is_alone, populatio
 from cprsim.scenario.prices import (
     HOURS_PER_MONTH,
     HOURS_PER_YEAR,
-    Money,
     Prices,
     Usage,
     amounts_of,
     bill_of,
-    mean_node_hour,
 )
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.simulation.blocks import row_parts
 from cprsim.simulation.cluster import BlockOfJobs, SharedCluster, run_fleet
 from cprsim.simulation.storage import ALL_ALONE, SharedSaves
 
-SPARE = "spare"  # a part of the node-hours, and a role
 QUANTILES = {"p50_fraction": 0.5, "p90_fraction": 0.9, "p95_fraction": 0.95}
 STATISTICS = {
     "overhead_fraction": "mean overhead, share of useful time",
@@ -320,9 +318,6 @@ def node_hours(usage: Usage) -> dict[str, float]:
 
 
 def with_spares(prices: Prices, used: Usage) -> Prices:
-    """Prices that include spares: a spare costs the mean of the jobs' nodes, and draws no power."""
+    """Prices that include spares, by the node-hours of the jobs."""
     jobs = [by_role for part, by_role in used.node_h.items() if part != SPARE]
-    mean = Money(repr(mean_node_hour(prices, summed(jobs))))
-    node_hour = {SPARE: mean, **prices.node_hour}
-    watts = {SPARE: 0.0, **prices.watts} if prices.watts else {}
-    return prices.model_copy(update={"node_hour": node_hour, "watts": watts})
+    return money.with_spares(prices, summed(jobs))

@@ -23,6 +23,7 @@ from cprsim.commands.fleet.histories import (
     summed,
     with_spares,
 )
+from cprsim.commands.run.sentences import storage_share, takes
 from cprsim.errors import ParameterError, Place, ScenarioError, one_line
 from cprsim.failures.sources import stream
 from cprsim.files import NOT_STORED, OMITTED, Number, decode, digest_of, encode
@@ -31,8 +32,9 @@ from cprsim.job.records import HIGH, LOW, Estimate, Floats
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results import money
 from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
-from cprsim.results.limit import PLS, HeldLimit, Limit, limits_in
+from cprsim.results.limit import PLS, HeldLimit, Limit, held_limits, limits_in
 from cprsim.results.metrics import Quantities
+from cprsim.results.pipeline import simulate
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.results.unknown import (
     MOST_CONTENDERS,
@@ -46,7 +48,7 @@ from cprsim.results.unknown import (
     spares_needed,
     spares_of,
 )
-from cprsim.scenario.assemble import assemble
+from cprsim.scenario.assemble import assemble, memory_of_copies
 from cprsim.scenario.failures import ANY
 from cprsim.scenario.job import Values
 from cprsim.scenario.population import OWN_SPARES, fleet_of, is_alone, table_of
@@ -210,8 +212,8 @@ def varied(
 
 def prices_of(loaded: LoadedScenario) -> Prices | None:
     """The scenario's prices; None without prices."""
-    of_job = money.prices_of(loaded.scenario)
-    return None if of_job is None else of_job.prices
+    prices = loaded.scenario.prices
+    return prices if prices is not None and prices.has_money else None
 
 
 def run_options(
@@ -242,10 +244,17 @@ def run_options(
 
 
 def _held(option: FleetOption, loaded: LoadedScenario, number: int) -> Iterator[HeldLimit]:
-    """Limits of the accuracy loss; fleets know the mean PLS of their jobs, no other loss."""
+    """Limits of the accuracy loss; jobs that share know their mean PLS, no other loss."""
     section, entry = loaded.scenario.accuracy, loaded.scenario.recovery[number]
+    limits, fleet = limits_in(section) if section is not None else [], fleet_of(loaded)
     mean, low, high = option.statistics["pls"].triple
-    for limit in limits_in(section) if section is not None else ():
+    if mean > 0.0 and is_alone(fleet) and any(limit.metric for limit in limits):
+        job = one_job(loaded, {})
+        one = assemble(job).simulated(replications=fleet.histories)
+        outcome = simulate(replace(one, policies=(one.policies[number],)))
+        yield from held_limits(job, outcome).get(entry.name, ())
+        return
+    for limit in limits:
         is_known = limit.metric is None and limit.risk is None
         yield limit.held(mean, (mean if isnan(high) else high) if is_known else nan)
     if entry.target_pls is not None and not entry.assumed:
@@ -296,6 +305,7 @@ class FleetDecision:
     n_left_out: int  # number of options in which some jobs did not finish
     n_nodes: int = 0  # of the jobs that use the spares
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
+    takes: str = ""  # memory of the best, and bandwidth of one job alone, in a sentence
     # of one job alone: the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
 
@@ -318,7 +328,8 @@ def decide(
         raise ParameterError("there is no option under which all jobs of the fleet finish")
     not_counted = {e.name for e in loaded.scenario.recovery if SYSTEMS[e.strategy].not_counted}
     counted = [o for o in able if o.strategy not in not_counted and o.keeps_limits] or able
-    best, present = min(counted, key=lambda option: option.worth), options[0]
+    best = min(counted, key=lambda option: option.worth)
+    present = next((option for option in options if is_own(loaded, option.where)), options[0])
     if is_unpriced(loaded, axes):  # the scenario's own spares can't be compared
         same = [option for option in able if option.strategy == present.strategy]
         present = min(same, key=lambda option: option.cost, default=present)
@@ -360,8 +371,10 @@ def decide(
     shown = {best.strategy: best.statistics["overhead_fraction"].mean} if fewer else {}
     if not is_alone(section):
         n_nodes = section.nodes or max(1, round(best.statistics["busy_nodes"].mean))
+    one, picks = assemble(job), [best.strategy]
+    policy = one.policies[names.index(best.strategy)]
+    share = storage_share(policy, one) if is_alone(section) else None
     if SPARES not in axes:  # else the options already compare spares
-        one, picks = assemble(job), [best.strategy]
         spares = spares_of(one, here, picks) if is_alone(section) else spares_needed(
             here, picks, section.spares, n_nodes, of_fleet
         )  # fmt: skip
@@ -369,12 +382,18 @@ def decide(
         best=best.name,
         n_nodes=n_nodes,
         spares=spares,
+        takes=takes([(best.strategy, memory_of_copies(policy, one), share)]),
         present=present.name,
         saves=saving(present, best) if present.finished else Estimate(float("nan")),
         break_evens=break_evens(unknown_of(loaded, axes), best.name, costs),
         n_left_out=len(options) - len(able),
         assumption=decisive_assumption(job, {best.strategy: here}, shown),
     )
+
+
+def is_own(loaded: LoadedScenario, where: Mapping[str, Plain]) -> bool:
+    """Whether these are the scenario's own values."""
+    return varied(loaded, where).scenario == loaded.scenario
 
 
 def is_unpriced(loaded: LoadedScenario, axes: Axes) -> bool:

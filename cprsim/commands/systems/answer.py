@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from math import isfinite
 from operator import attrgetter
 from typing import Any
 
@@ -21,6 +21,7 @@ from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY, mi
 from cprsim.commands.systems.comparison import (
     BEST,
     ELIGIBLE,
+    NEAR_OPTIMAL,
     PRICED,
     TIED,
     WITHIN,
@@ -41,7 +42,7 @@ from cprsim.pages.document import (
     Table,
     word_columns,
 )
-from cprsim.pages.money import WORK, bills_frame, cheapest, money_section
+from cprsim.pages.money import WORK, bills_frame, cheapest, money_section, with_spares
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import (
     back_to_start,
@@ -67,7 +68,6 @@ from cprsim.scenario.prices import shown
 
 TEXT_COLUMNS = ("system", "saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
-FAR_LESS = 0.1  # of useful time: by so much less a system is named whose accuracy is not priced
 LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
 NO_ESTIMATE = Estimate(float("nan"))
 Cells = Mapping[str, Callable[[RankedSystem], str]]  # of a row, by the heading of the column
@@ -220,10 +220,12 @@ def _costs(ranked_systems: Sequence[RankedSystem], bills: Bills) -> Table:
         "overhead, %": attrgetter("percent"),
         "more than the best": _difference,
     }
-    if any(each.accuracy in (WITHIN, PRICED) for each in ranked_systems):
+    losses = (s.summary["auc_loss"].mean for s in ranked_systems if s.accuracy in (WITHIN, PRICED))
+    if any(map(isfinite, losses)):
         cells["AUC lost, ×10⁻⁴"] = lambda each: estimated(each.summary["auc_loss"], 1e4)
     if bills:
-        cells[f"{next(iter(bills.values())).job.currency or 'cost'} for {WORK}"] = lambda each: (
+        bill = next(iter(bills.values())).job
+        cells[f"{bill.currency or 'cost'} for {WORK}{with_spares(bill.cents)}"] = lambda each: (
             shown(bills[each.name].month.total_cents, "") if each.name in bills else NO_NUMBER
         )
     if any(each.finishes and shows_waits(each.summary) for each in ranked_systems):
@@ -305,10 +307,10 @@ def _answer(comparison: Comparison) -> Iterator[str]:
 
 
 def _unpriced(comparison: Comparison) -> str:
-    """The sentence on a far cheaper system that runs today, but loses accuracy without a price."""
+    """The sentence on a cheaper system that runs today, but loses accuracy without a price."""
     runs, unpriced = comparison.cheapest_that_runs, comparison.unpriced_that_runs
     if unpriced is None or (
-        runs is not None and runs.overhead.mean < unpriced.overhead.mean + FAR_LESS
+        runs is not None and runs.overhead.mean <= unpriced.overhead.mean + NEAR_OPTIMAL
     ):
         return ""
     return (
@@ -388,9 +390,12 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         if system.facts.accepted and system.policy.leaves_stale and not system.over:
             pls = f"PLS {system.summary['pls'].mean:.3g}"
             yield f"{system.name} leaves shards stale, {pls}: its entry accepts it (`target_pls`)."
-    lossy = [system for system in ranked_systems if system.accuracy not in ELIGIBLE]
-    for why, some in groupby(sorted(lossy, key=_why_not_the_best), _why_not_the_best):
-        yield f"{', '.join(system.label for system in some)}: {why}; not taken as the cheapest."
+    lossy = dict[str, list[str]]()  # the cheapest first
+    for system in ranked_systems:
+        if system.accuracy not in ELIGIBLE:
+            lossy.setdefault(_why_not_the_best(system), []).append(system.label)
+    for why, labels in lossy.items():
+        yield f"{', '.join(labels)}: {why}; not taken as the cheapest."
     general = (PAPER_ONLY, NO_SERVERS)
     lacking = [name for name, why in comparison.left_out.items() if why.words not in general]
     assumed = [f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []

@@ -216,8 +216,9 @@ class Comparison:
 
     @property
     def near_optimal(self) -> list[RankedSystem]:
-        """Those that may be the best and cost at most a point more than it."""
-        return [one for one in self.able if one.more is None or one.more.mean <= NEAR_OPTIMAL]
+        """Those that may be the best and cost at most a point more than it; not the same, now."""
+        near = [one for one in self.able if one.more is None or one.more.mean <= NEAR_OPTIMAL]
+        return [one for one in near if one.is_best or one.name != self.today]
 
     @property
     def best(self) -> str | None:
