@@ -380,17 +380,10 @@ class Policy:
         partial = (Reverts.STRUCK, Reverts.SHARDS)
         return any(rule.reverts in partial and not rule.replays for rule in self.rules)
 
-    def never_saves(self, useful_h: float) -> bool:
-        """Whether no save is due in a job of these hours."""
-        return not any(
-            capture.every_h is None or n_saves_due(capture.every_h, useful_h)
-            for capture in self.captures
-        )
-
     def risks_all(self, useful_h: float) -> bool:
-        """Whether a failure takes all work, as nothing is saved and no live copy survives it."""
-        survives = self.leaves_stale or any(rule.needs for rule in self.rules)
-        return self.never_saves(useful_h) and not survives
+        """Whether all that a failure strikes is lost: no save is due, no live copy survives."""
+        saves = (c.every_h is None or n_saves_due(c.every_h, useful_h) for c in self.captures)
+        return not (any(saves) or any(rule.needs for rule in self.rules))
 
     def content_every_h(self, capture: SaveSchedule, useful_h: float) -> float:
         """Progress between contents that a capture completes; infinite if it never saves [h]."""

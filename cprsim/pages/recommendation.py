@@ -10,7 +10,7 @@ from cprsim.job.records import Estimate
 from cprsim.pages.money import WORK
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.metrics import OVERHEAD, Quantities
-from cprsim.results.money import JobPrices
+from cprsim.results.money import SPARE, JobPrices
 from cprsim.results.unknown import AS_OTHERS, WITHOUT, Assumption, BreakEven, SpareNeed, waiting
 from cprsim.results.words import count, estimated, percent, significant
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
@@ -131,7 +131,7 @@ def waits_decide(
         more = need.n_spares - need.n_now
         cost = f"{count(more, 'more node')}, {percent(more / n_nodes)} of {of}"
         if prices is not None and prices.prices.node_hour:
-            cents = 100 * more * HOURS_PER_MONTH * prices.spare_node_hour
+            cents = 100 * more * HOURS_PER_MONTH * float(prices.prices.node_hour[SPARE])
             cost += f", {shown(cents, prices.currency)} per {WORK}"
         then = "costs least" if need.is_best else "costs less than half as much"
         then = "is the cheapest" if need.is_best and need.pays else then

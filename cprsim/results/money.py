@@ -79,11 +79,6 @@ class JobPrices:
         """Price of a node-hour, the mean over the job's nodes; 0 where it has none."""
         return mean_node_hour(self.prices, self.nodes) if self.prices.node_hour else 0.0
 
-    @property
-    def spare_node_hour(self) -> float:
-        """Price of a spare."""
-        return float(self.prices.node_hour.get(SPARE, 0.0))
-
     def billed(self, policy: Policy, use: JobUse) -> Billed:
         """A line per part, in whole cents; a month has as many jobs as do its useful work."""
         prices, hours = self.prices, {USEFUL: use.useful_h, **use.overhead}
@@ -156,18 +151,12 @@ def prices_of(scenario: Scenario) -> JobPrices | None:
     if scenario.prices is None or not scenario.prices.has_money:
         return None
     nodes = {role: n for role, n in scenario.n_nodes_of.items() if n and role not in (ANY, STATE)}
-    cluster, prices = scenario.cluster, with_spares(scenario.prices, nodes)
+    prices, cluster = scenario.prices, scenario.cluster
+    mean = Money(repr(mean_node_hour(prices, nodes)))  # of a spare, which draws no power
+    node_hour = {SPARE: mean, **prices.node_hour} if prices.node_hour else {}
+    watts = {SPARE: 0.0, **prices.watts} if prices.watts else {}
+    prices = prices.model_copy(update={"node_hour": node_hour, "watts": watts})
     return JobPrices(prices, nodes, state_bytes_of(cluster), cluster.spares or 0)
-
-
-def with_spares(prices: Prices, node_h: Mapping[str, float]) -> Prices:
-    """Prices that include spares: a spare costs the mean of the jobs' nodes, and draws no power."""
-    node_hour, watts = dict(prices.node_hour), dict(prices.watts)
-    if node_hour:
-        node_hour = {SPARE: Money(repr(mean_node_hour(prices, node_h))), **node_hour}
-    if watts:
-        watts = {SPARE: 0.0, **watts}
-    return prices.model_copy(update={"node_hour": node_hour, "watts": watts})
 
 
 def state_bytes_of(cluster: ClusterSection) -> float:

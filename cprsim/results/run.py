@@ -131,7 +131,7 @@ def cheapest_of(
 
     def cost(policy: Policy) -> float:
         overhead = summary[policy.name][OVERHEAD].mean
-        return overhead + (WORTH_NO_SAVES if policy.never_saves(useful_h) else 0.0)
+        return overhead + (WORTH_NO_SAVES if policy.risks_all(useful_h) else 0.0)
 
     finishing = [policy for policy in policies if summary[policy.name][FINISHED].mean == 1]
     eligible = [policy for policy in finishing if is_eligible(policy, summary, limits)]

@@ -28,7 +28,7 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_manifest, stored_scenario
 from cprsim.results.money import USEFUL, prices_in
 from cprsim.results.unknown import WAITING, shows_waits
-from cprsim.results.words import count, estimated, hours, significant, with_ends, with_interval
+from cprsim.results.words import count, estimated, hours, significant, with_ends
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
 MONTH = "month of 730.5 h"
@@ -125,8 +125,7 @@ def _options(result: FleetResult) -> Table:
     }
     rows = []
     for option in result.options[:MOST_ROWS]:
-        overhead = option.statistics["overhead_fraction"].times(100)
-        cells = [with_interval(overhead.mean, overhead.half_width)]
+        cells = [estimated(option.statistics["overhead_fraction"], 100)]
         cells += [significant(n * option.statistics[name].mean) for name, n in columns.values()]
         if not option.finished:
             cells = ["not all finish", *[NO_NUMBER] * len(columns)]
@@ -213,7 +212,7 @@ def _cautions(result: FleetResult) -> list[str]:
     entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
     if others := others_do_not_wait(best.statistics):
         cautions.append(others)
-    if best.risks_all:
+    if best.risks_all and best.statistics["pls"].mean == 0:
         cautions.append(never_saves([best.strategy]))
     if best.statistics["pls"].mean > 0:
         stale = _stale(best, "no entry accepts that (`target_pls`)")

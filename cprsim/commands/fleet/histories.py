@@ -17,7 +17,6 @@ from cprsim.job.legal import require_legal
 from cprsim.job.losses import lost_portion
 from cprsim.job.policy import Medium
 from cprsim.job.records import Floats, Ints, Storage
-from cprsim.results import money
 from cprsim.results.money import SPARE, USEFUL, state_bytes_of, usage_of
 from cprsim.results.pipeline import blocks_of, simulate
 from cprsim.scenario.assemble import Experiment, assemble
@@ -222,7 +221,7 @@ class FleetCell:
     means: Mapping[str, tuple[Number, ...]]  # statistics that are means over jobs, by kind of job
     used: Usage  # of all jobs, and of the spares, which are held over the whole window
     usage: tuple[Usage, ...]  # of the jobs of each kind
-    risks_all: bool  # whether a failure takes all work of some job
+    risks_all: bool  # whether some job loses all that a failure strikes
 
 
 def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
@@ -300,14 +299,13 @@ def cost_of(cell: FleetCell, prices: Prices | None) -> float:
     """Cost of a cell per month: whole cents, or node-hours without prices."""
     if prices is None:
         return sum(node_hours(cell.used).values())
-    return float(bill_of(with_spares(prices, cell.used), cell.used).total_cents)
+    return float(bill_of(prices, cell.used).total_cents)
 
 
 def cost_by_kind(cell: FleetCell, prices: Prices | None) -> Floats:
     """Cost per month of the jobs of each kind, not rounded, without spares."""
     if prices is None:
         return np.array([sum(node_hours(usage).values()) for usage in cell.usage])
-    prices = with_spares(prices, cell.used)
     amounts = [sum(amounts_of(prices, usage).values()) for usage in cell.usage]
     return np.array([100.0 * float(amount) for amount in amounts])
 
@@ -315,9 +313,3 @@ def cost_by_kind(cell: FleetCell, prices: Prices | None) -> Floats:
 def node_hours(usage: Usage) -> dict[str, float]:
     """The sum over roles, by part."""
     return {part: sum(by_role.values()) for part, by_role in usage.node_h.items()}
-
-
-def with_spares(prices: Prices, used: Usage) -> Prices:
-    """Prices that include spares, by the node-hours of the jobs."""
-    jobs = [by_role for part, by_role in used.node_h.items() if part != SPARE]
-    return money.with_spares(prices, summed(jobs))

@@ -21,7 +21,6 @@ from cprsim.commands.fleet.histories import (
     prepare,
     run_histories,
     summed,
-    with_spares,
 )
 from cprsim.commands.run.sentences import storage_share, takes
 from cprsim.errors import ParameterError, Place, ScenarioError, one_line
@@ -126,10 +125,9 @@ def option_of(
     cents: dict[str, int] = {}
     energy = carbon = nan
     if prices is not None:
-        priced = [(with_spares(prices, cell.used), cell.used) for cell in cells]
-        bills = [bill_of(at, used).cents for at, used in priced]
+        bills = [bill_of(prices, cell.used).cents for cell in cells]
         cents = {part: round(value) for part, value in _mean_by_part(bills).items()}
-        kwh = float(np.mean([energy_kwh(at, used) for at, used in priced]))
+        kwh = float(np.mean([energy_kwh(prices, cell.used) for cell in cells]))
         energy = kwh if prices.watts else nan
         carbon = nan if prices.carbon_kg_per_kwh is None else prices.carbon_kg_per_kwh * kwh
     n_jobs = np.array(cells[0].n_jobs)
@@ -212,8 +210,8 @@ def varied(
 
 def prices_of(loaded: LoadedScenario) -> Prices | None:
     """The scenario's prices; None without prices."""
-    prices = loaded.scenario.prices
-    return prices if prices is not None and prices.has_money else None
+    of_job = money.prices_of(loaded.scenario)
+    return None if of_job is None else of_job.prices
 
 
 def run_options(

@@ -79,6 +79,8 @@ def answer(result: Result, maintained: str = "") -> list[str]:
         of = (
             " of those that keep the limit" if not unpriced else " of those with all losses counted"
         )
+    if not all(policy.from_cpr_paper for policy in result.policies):
+        of += " at these intervals"  # `select` and `systems` look for better ones
     sentence = f"Use {choice}: it costs least{of}, {cost}."
     if len(result.policies) == 1:
         sentence = f"With {choice}, failures and saves cost {cost}."
@@ -274,7 +276,7 @@ def verdicts(result: Result) -> Iterator[str]:
     """Sentences beyond the numbers: warnings, jobs that do not finish, missing saves."""
     yield from (f"Warning: {warning}" for warning in result.warnings)
     summary, best = result.summary, result.cheapest
-    if best is not None and best.risks_all(result.useful_h):
+    if best is not None and best.risks_all(result.useful_h) and not best.leaves_stale:
         rows = result.replications[result.replications["strategy"] == best.name]
         worst = float((rows["wall_h"] / rows["useful_h"]).max()) - 1.0
         yield never_saves([best.name], worst, len(rows))
@@ -283,18 +285,13 @@ def verdicts(result: Result) -> Iterator[str]:
     for policy in result.policies:
         name = policy.name
         finished, overhead = summary[name][FINISHED], summary[name]["overhead_fraction"]
-        if finished.mean == 0:
+        if finished.mean < 1:
+            rows = result.replications.query("strategy == @name and not finished")
+            waits = rows.get("wait_h", rows["wall_h"] * 0).sum() / rows["wall_h"].sum()
             yield (
-                f"{name} never finishes: of {count(finished.n, 'replication')} none was done after "
-                f"{STOPPING_LIMITS}; failures take all of its time."
-            )
-        elif finished.mean < 1:
-            yield (
-                f"{name} often does not finish: {percent(finished.mean)} of "
-                f"{count(finished.n, 'replication')} were done; the others were stopped after "
-                f"{STOPPING_LIMITS} (95 % interval of the share "
-                f"{ends(100 * finished.low, 100 * finished.high)} %); means of the others would "
-                "mislead."
+                f"{name} {'often does not finish' if finished.mean else 'never finishes'}: "
+                f"{percent(finished.mean)} of {count(finished.n, 'replication')} were done; others "
+                f"were stopped after {STOPPING_LIMITS}; waits for spares took {percent(waits)}."
             )
         elif policy.interval_h < inf and not n_saves_due(policy.interval_h, result.useful_h):
             lost = result.replications.loc[result.replications["strategy"] == name, "pls"]

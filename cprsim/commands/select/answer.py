@@ -39,13 +39,13 @@ from cprsim.results.money import Bills, cheapest_of, prices_in
 from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import (
     ends,
+    estimated,
     hours,
     percent,
     percent_number,
     portion,
     significant,
     with_ends,
-    with_interval,
 )
 
 BEYOND_FRACTION = 0.01  # of the replications; above it, warn of extrapolated losses
@@ -193,7 +193,7 @@ def _cells(selection: Selection, candidate: PricedInterval, *, waits: bool) -> l
     every += f" ({candidate.option})" if candidate.option else ""
     if candidate.finished_fraction < 1:
         return [every, f"{percent(candidate.finished_fraction)} done"]
-    costs = [every, _times(100, candidate.overhead)]
+    costs = [every, estimated(candidate.overhead, 100)]
     costs += [percent_number(candidate.waiting)] * waits
     if candidate is selection.full:
         return costs
@@ -205,11 +205,7 @@ def _cells(selection: Selection, candidate: PricedInterval, *, waits: bool) -> l
         loss = [portion(candidate.pls.mean), *in_units]
     if selection.limited and not candidate.within_limit:
         loss[-1] += OVER_LIMIT
-    return [*costs, _times(100, candidate.benefit), *loss]
-
-
-def _times(scale: float, estimate: Estimate) -> str:
-    return with_interval(scale * estimate.mean, scale * estimate.half_width)
+    return [*costs, estimated(candidate.benefit, 100), *loss]
 
 
 # ------------------------------------------------------------------------------ sentences
@@ -284,7 +280,7 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     bare = [
         candidate
         for candidate in selection.finishing.values()
-        if candidate.policy.risks_all(selection.useful_h)
+        if candidate.policy.risks_all(selection.useful_h) and not candidate.policy.leaves_stale
     ]
     if bare:
         worst = max(candidate.worst for candidate in bare)

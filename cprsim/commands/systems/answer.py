@@ -27,7 +27,6 @@ from cprsim.commands.systems.comparison import (
     WITHIN,
     Comparison,
     RankedSystem,
-    in_percent,
     verdict_of,
 )
 from cprsim.job.policy import Medium, Policy
@@ -137,7 +136,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         bars = []
         for one in ranked_systems:
             overhead, more = one.percent.partition(" ±")[0], one.more
-            words = f", {'+' if more.mean >= 0 else ''}{in_percent(more)}" if more else ""
+            words = f", {'+' if more.mean >= 0 else ''}{estimated(more, 100)}" if more else ""
             half_width = more.half_width if more else 0.0
             bars.append(Bar(one.label, overhead + words, one.summary, half_width))
         errors = f"second number, error bar: difference to {comparison.best}, paired, 95 % interval"
@@ -248,7 +247,7 @@ def _difference(system: RankedSystem) -> str:
         return BEST if system.verdict == BEST else NO_NUMBER
     if system.more.low == system.more.high == 0:
         return BEST  # the same in each job
-    return system.verdict if system.verdict == TIED else in_percent(system.more)
+    return system.verdict if system.verdict == TIED else estimated(system.more, 100)
 
 
 def _survived(ranked_systems: Sequence[RankedSystem]) -> Table:
@@ -409,7 +408,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     bare = [
         system.name
         for system in ranked_systems
-        if system.finishes and system.risks_all
+        if system.finishes and system.risks_all and not system.policy.leaves_stale
         and (system.facts.how == FOUND or system in comparison.picks)
     ]  # fmt: skip
     if bare:

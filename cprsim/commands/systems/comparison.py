@@ -27,7 +27,7 @@ from cprsim.results.metrics import FINISHED, more_than
 from cprsim.results.money import Bills, cheapest_of
 from cprsim.results.run import Result, load_result
 from cprsim.results.unknown import Assumption, BreakEven, SpareNeed
-from cprsim.results.words import every, percent, with_interval
+from cprsim.results.words import estimated, every, percent
 from cprsim.scenario.assemble import Experiment, memory_of_copies
 from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
@@ -121,7 +121,7 @@ class RankedSystem:
 
     @property
     def risks_all(self) -> bool:
-        """Whether a failure takes all of the job's work."""
+        """See `Policy.risks_all`."""
         useful_h = self.summary["wall_h"].mean / (1.0 + self.overhead.mean)
         return self.policy.risks_all(useful_h)
 
@@ -130,13 +130,8 @@ class RankedSystem:
         """The overhead in percent; where not all finish, how many do."""
         if not self.finishes:
             return f"{percent(self.summary[FINISHED].mean)} done"
-        of_all = in_percent(self.overhead)
+        of_all = estimated(self.overhead, 100)
         return f"at least {of_all.split(' ±')[0]}" if self.facts.unknown else of_all
-
-
-def in_percent(fraction: Estimate) -> str:
-    """A share with its interval, without the sign."""
-    return with_interval(100 * fraction.mean, 100 * fraction.half_width)
 
 
 @dataclass(frozen=True)
