@@ -383,7 +383,7 @@ class Policy:
     def risks_all(self, useful_h: float) -> bool:
         """Whether all that a failure strikes is lost: no save is due, no live copy survives."""
         saves = (c.every_h is None or n_saves_due(c.every_h, useful_h) for c in self.captures)
-        return not (any(saves) or any(rule.needs for rule in self.rules))
+        return not any(saves) and (self.leaves_stale or not any(rule.needs for rule in self.rules))
 
     def content_every_h(self, capture: SaveSchedule, useful_h: float) -> float:
         """Progress between contents that a capture completes; infinite if it never saves [h]."""

@@ -99,8 +99,7 @@ recovery: [full, none]
     ids=["rare", "servers", "spares", "hopeless"],
 )
 def test_one_job_costs_what_run_says(text: str) -> None:
-    run = cprsim.run(text)
-    ran = run.frames["strategies"].set_index("strategy")
+    ran = (run := cprsim.run(text)).frames["strategies"].set_index("strategy")
     if not (ran["finished_fraction"] == 1).any():
         with pytest.raises(cprsim.CprsimError, match="no option under which all jobs"):
             cprsim.fleet(text)
@@ -130,18 +129,15 @@ def test_jobs_that_share_hold_their_mean_pls_alone() -> None:
              "simulation.replications": 50}  # fmt: skip
     alone, ran = cprsim.fleet(SERVERS, overrides=other), cprsim.run(SERVERS, other)
     assert alone.values["best"] == ran.values["recommendation"]["name"] == "cpr"
-    assert "(limit 0.01)" in str(alone.document.remarks)
-    sharing = {**other, "fleet": {"jobs": 2, "window": "60 h", "nodes": 56}}
-    answer = cprsim.fleet(SERVERS, overrides=sharing)
+    sharing = {"fleet": {"jobs": 2, "window": "60 h", "nodes": 56}}
+    answer = cprsim.fleet(SERVERS, overrides={**other, **sharing})
     assert answer.values["best"] == "today"
     assert "not known (limit 0.01)" in str(answer.document.remarks)
 
 
 def test_the_memory_of_copies_is_said() -> None:
-    copies = {"recovery": ["gemini"], "cluster.state": "10 GB", "cluster.link": "100 Gbit/s",
-              "job.step": "10 s", "storage": {"bandwidth": "100 Gbit/s"}}  # fmt: skip
-    answer = cprsim.fleet(TEXT, {}, {**copies, "simulation.replications": 5})
-    assert "Takes: gemini 20 GB of memory on each node for copies." in answer.document.remarks
+    answer = cprsim.fleet("llm", {}, {"recovery": ["gemini"], "simulation.replications": 5})
+    assert "Takes: gemini 200 GB of memory on each node for copies." in answer.document.remarks
 
 
 def test_unknown_spares_of_one_job_are_tried_and_are_an_axis() -> None:

@@ -13,7 +13,6 @@ from cprsim.commands.fleet.folder import load_fleet, write_fleet
 from cprsim.commands.fleet.histories import PreparedFleet, prepare
 from cprsim.commands.fleet.options import (
     decide,
-    is_own,
     is_unpriced,
     points_of,
     run_options,
@@ -175,7 +174,7 @@ def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], i
                 option="--over",
             )
         points.append((where, scenario))
-    is_among = any(is_own(loaded, where) for where, _ in points)
+    is_among = any(scenario.scenario == loaded.scenario for _, scenario in points)
     if not (is_among or is_unpriced(loaded, axes)):
         points.insert(0, ({}, loaded))
     return [

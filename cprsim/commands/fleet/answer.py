@@ -67,9 +67,7 @@ def answer_of_fleet(result: FleetResult, **about: Any) -> Answer:
 
 def _recommended(result: FleetResult) -> dict[str, Any]:
     """The best option's strategy and values, compared with the present option."""
-    best, present = (
-        result.option(name) for name in (result.decision.best, result.decision.present)
-    )
+    best, present = map(result.option, (result.decision.best, result.decision.present))
     entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
     by = [option.statistics["overhead_fraction"] for option in (present, best)]
     less = Estimate(by[0].mean - by[1].mean)

@@ -327,7 +327,8 @@ def decide(
     not_counted = {e.name for e in loaded.scenario.recovery if SYSTEMS[e.strategy].not_counted}
     counted = [o for o in able if o.strategy not in not_counted and o.keeps_limits] or able
     best = min(counted, key=lambda option: option.worth)
-    present = next((option for option in options if is_own(loaded, option.where)), options[0])
+    own = (o for o in options if varied(loaded, o.where).scenario == loaded.scenario)
+    present = next(own, options[0])
     if is_unpriced(loaded, axes):  # the scenario's own spares can't be compared
         same = [option for option in able if option.strategy == present.strategy]
         present = min(same, key=lambda option: option.cost, default=present)
@@ -387,11 +388,6 @@ def decide(
         n_left_out=len(options) - len(able),
         assumption=decisive_assumption(job, {best.strategy: here}, shown),
     )
-
-
-def is_own(loaded: LoadedScenario, where: Mapping[str, Plain]) -> bool:
-    """Whether these are the scenario's own values."""
-    return varied(loaded, where).scenario == loaded.scenario
 
 
 def is_unpriced(loaded: LoadedScenario, axes: Axes) -> bool:

@@ -76,6 +76,7 @@ class RankedSystem:
     policy: Policy
     facts: SystemFacts
     summary: Mapping[str, Estimate]  # by quantity
+    useful_h: float  # of the job
     accuracy: str
     over: str = ""  # the limits that it exceeds
     is_best: bool = False
@@ -114,16 +115,13 @@ class RankedSystem:
     @property
     def every(self) -> str:
         """How often it saves; `NEVER` where the interval is as long as the job."""
-        useful_h = inf
-        if self.finishes:
-            useful_h = self.summary["wall_h"].mean / (1.0 + self.overhead.mean)
-        return NEVER if self.policy.interval_h >= useful_h * (1 - 1e-9) else every(self.policy)
+        never = self.policy.interval_h >= self.useful_h * (1 - 1e-9)
+        return NEVER if never else every(self.policy)
 
     @property
     def risks_all(self) -> bool:
         """See `Policy.risks_all`."""
-        useful_h = self.summary["wall_h"].mean / (1.0 + self.overhead.mean)
-        return self.policy.risks_all(useful_h)
+        return self.policy.risks_all(self.useful_h)
 
     @property
     def percent(self) -> str:
@@ -191,12 +189,9 @@ class Comparison:
     @property
     def unpriced_that_runs(self) -> RankedSystem | None:
         """The cheapest that runs today but for a loss of accuracy that nothing prices."""
-        unpriced = (
-            system
-            for system in self.ranked_systems
-            if system.accuracy == UNPRICED and system.finishes and not system.facts.unknown
-        )
-        return next((system for system in unpriced if system.facts.runs_anywhere), None)
+        unpriced = (system for system in self.ranked_systems if system.accuracy == UNPRICED)
+        run = (one for one in unpriced if one.facts.runs_anywhere and not one.facts.unknown)
+        return next((system for system in run if system.finishes), None)
 
     @property
     def picks(self) -> list[RankedSystem]:
@@ -302,11 +297,11 @@ def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
     result, summary = comparison.result, comparison.result.summary
     ranked_systems = []
     for policy in result.policies:
-        facts, of_policy = comparison.facts[policy.name], summary[policy.name]
+        facts, of = comparison.facts[policy.name], summary[policy.name]
         held = (one for one in result.limits.get(policy.name, ()) if one.is_over)
         over = ", ".join(one.cell for one in held)
-        accuracy = OVER if over else _accuracy(policy, facts, of_policy, comparison.limit)
-        ranked_systems.append(RankedSystem(policy, facts, of_policy, accuracy, over))
+        accuracy = OVER if over else _accuracy(policy, facts, of, comparison.limit)
+        ranked_systems.append(RankedSystem(policy, facts, of, result.useful_h, accuracy, over))
     ranked_systems.sort(key=_place)
     able = [system for system in ranked_systems if system.may_be_best]
 
