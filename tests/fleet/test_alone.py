@@ -120,7 +120,7 @@ def test_what_exceeds_a_limit_of_accuracy_is_recommended_by_no_command(command: 
     assert answer.values["recommendation"]["name"] != "cpr"
     assert "(over 0.02)" in f"{answer.document.table} {answer.document.remarks}"
     kept = getattr(cprsim, command)(SERVERS.replace("0.02}", "0.15}"))
-    assert kept.values["recommendation"]["name"] == "cpr"
+    assert kept.values["recommendation"]["name"].startswith("cpr")  # or one that saves, as cheap
 
 
 def test_jobs_that_share_hold_their_mean_pls_alone() -> None:
