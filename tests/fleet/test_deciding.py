@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cprsim
 from cprsim.commands.fleet import axes_of
 from cprsim.commands.fleet.histories import cost_by_kind
 from cprsim.commands.fleet.options import (
@@ -132,3 +133,12 @@ def test_stale_shards_are_recommended_where_the_scenario_says_what_it_accepts(
         assert stale.cost < full.cost
         assert stale.statistics["pls"].mean > 0.0
         assert decided(scenario, [full, stale]).best == best
+
+
+@pytest.mark.parametrize(("spares", "are_enough"), [("0,2", False), ("0,2,8", True)])
+def test_more_spares_are_looked_for_where_the_most_that_are_compared_are_best(
+    spares: str, are_enough: bool
+) -> None:
+    changes = {"recovery": ["full"], "simulation.replications": 50}
+    answer = cprsim.fleet("llm", {"spares": spares}, changes).document.answer
+    assert any("with 10 spares" in said for said in answer) != are_enough

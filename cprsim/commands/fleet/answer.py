@@ -128,13 +128,14 @@ def _options(result: FleetResult) -> Table:
         if not option.finished:
             cells = ["not all finish", *[NO_NUMBER] * len(columns)]
         rows.append([option.name, *cells, _amount(result, option.cost)])
-    shared = ", ".join(f"{key} {value}" for key, value in result.shared.items())
+    shared = ", ".join(f"{key} {value}" for key, value in result.shared.items()) or "nothing"
+    shared = f"; they share {shared}" if result.n_jobs > 1 or result.shared else ""
     spares = with_spares({part for option in result.options for part in result.parts(option)})
     cost = f"{_unit(result)} per {_month(result)}{spares}"
     times = f", {result.histories:,} histories" if result.histories > 1 else ""
     return Table(
         f"{result.name}: {count(result.n_jobs, 'job')} of {count(result.n_kinds, 'kind')} in "
-        f"{hours(result.window_h)}{times}; they share {shared or 'nothing'}. Overhead in % of "
+        f"{hours(result.window_h)}{times}{shared}. Overhead in % of "
         "useful time, without the hours in the queue, ± half of the 95 % interval.",
         row_columns("option", "overhead, %", *columns, cost),
         rows,

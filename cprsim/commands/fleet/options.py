@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, product
 from math import isnan, nan
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -373,9 +373,11 @@ def decide(
     one, picks = assemble(job), [best.strategy]
     policy = one.policies[names.index(best.strategy)]
     share = storage_share(policy, one) if is_alone(section) else None
-    if SPARES not in axes:  # else the options already compare spares
+    n_spares = cast("int | None", best.where.get(SPARES, section.spares))
+    compared = axes[SPARES].numbers if SPARES in axes else None
+    if compared is None or (n_spares or 0) >= max(compared):  # more may be better
         spares = spares_of(one, here, picks) if is_alone(section) else spares_needed(
-            here, picks, section.spares, n_nodes, of_fleet
+            here, picks, n_spares, n_nodes, of_fleet
         )  # fmt: skip
     return FleetDecision(
         best=best.name,
