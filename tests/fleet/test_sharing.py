@@ -50,7 +50,7 @@ def test_nodes_are_neither_made_nor_lost() -> None:
     """A job ends while a node is in repair that nobody replaced: the pool has it again later."""
     cluster = SharedCluster(4, 0)
     cluster.env.process(cluster.admit(4))
-    cluster.env.process(cluster.repairs(5.0))
+    cluster.env.process(cluster.repair(5.0))
     cluster.env.run(until=1.0)
     cluster.take_back(4, 1)
     assert cluster.free.level == 3
