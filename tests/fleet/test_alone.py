@@ -124,7 +124,6 @@ def test_what_exceeds_a_limit_of_accuracy_is_recommended_by_no_command(command: 
 
 
 def test_jobs_that_share_hold_their_mean_pls_alone() -> None:
-    """One job keeps a limit of AUC as in a run; of jobs that share, no curve knows the loss."""
     other = {"accuracy": {"max_auc_loss": 0.01, "curve": "criteo-kaggle-linear"},
              "simulation.replications": 50}  # fmt: skip
     alone, ran = cprsim.fleet(SERVERS, overrides=other), cprsim.run(SERVERS, other)
@@ -133,11 +132,6 @@ def test_jobs_that_share_hold_their_mean_pls_alone() -> None:
     answer = cprsim.fleet(SERVERS, overrides={**other, **sharing})
     assert answer.values["best"] == "today"
     assert "not known (limit 0.01)" in str(answer.document.remarks)
-
-
-def test_the_memory_of_copies_is_said() -> None:
-    answer = cprsim.fleet("llm", {}, {"recovery": ["gemini"], "simulation.replications": 5})
-    assert "Takes: gemini 200 GB of memory on each node for copies." in answer.document.remarks
 
 
 def test_unknown_spares_of_one_job_are_tried_and_are_an_axis() -> None:

@@ -262,6 +262,8 @@ def test_a_pick_that_fills_the_storage_says_so() -> None:
     share = 640 / 3600 / found.frames["systems"].set_index("system")["interval_h"]["datastates"]
     assert share > 0.5
     assert f"datastates {100 * share:.1f} % of the storage's bandwidth" in said(found)
+    planned = cprsim.fleet(text, {}, {"recovery": ["gemini"], "simulation.replications": 5})
+    assert "Takes: gemini 20 GB of memory on each node for copies" in said(planned)
 
 
 def test_platforms_are_named_and_not_recommended() -> None:
@@ -312,4 +314,5 @@ recovery: [{strategy: full, interval: 4 h}, {strategy: cpr, target_pls: 0.05}]
     assert "today" not in found.values["near_optimal"]  # the same system at another interval
     assert "AUC lost" not in str(found.document.table)  # no curve knows it
     cheap = text.replace("save: 1 min", "save: 10 s")  # full: 2 x 10 s / 1.5 h, less than .5 %
-    assert cprsim.systems(cheap, only=["full", "cpr"], replications=200).values["best"] == "full"
+    saving = cprsim.systems(cheap, only=["full", "cpr"], replications=200)
+    assert "Cheapest that saves: full" in saving.document.answer[0]

@@ -278,8 +278,10 @@ def _answer(comparison: Comparison) -> Iterator[str]:
         yield "No system that keeps the job's accuracy lets all jobs finish."
         return
     sentences = [*_near_optimal(comparison)]
-    for label, system in zip(("Cheapest", "Cheapest maintained"), picks, strict=False):
-        if label != "Cheapest" and system.name == comparison.today:
+    is_passed = any(one.more is not None and one.more.mean < 0 for one in comparison.able)
+    first = "Cheapest that saves" if is_passed else "Cheapest"
+    for label, system in zip((first, "Cheapest maintained"), picks, strict=False):
+        if label != first and system.name == comparison.today:
             sentences.append(f"Nothing maintained costs less than now, {system.percent} %.")
             continue
         runs_as = system.facts.runs_as and f" (runs as {system.facts.runs_as})"

@@ -17,7 +17,7 @@ from cprsim.commands.run.sentences import bytes_per_h, storage_share
 from cprsim.commands.systems.after import FailureImpact, impacts
 from cprsim.commands.systems.candidates import FOUND, Candidate, LeftOut
 from cprsim.files import NOT_STORED, OMITTED
-from cprsim.job.intervals import WORTH_NO_SAVES
+from cprsim.job.intervals import WORTH_NO_SAVES, n_saves_due
 from cprsim.job.policy import Policy
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import NEVER
@@ -115,8 +115,7 @@ class RankedSystem:
     @property
     def every(self) -> str:
         """How often it saves; `NEVER` where the interval is as long as the job."""
-        never = self.policy.interval_h >= self.useful_h * (1 - 1e-9)
-        return NEVER if never else every(self.policy)
+        return every(self.policy) if n_saves_due(self.policy.interval_h, self.useful_h) else NEVER
 
     @property
     def risks_all(self) -> bool:
