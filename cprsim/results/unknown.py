@@ -30,6 +30,7 @@ from cprsim.results.metrics import (
 from cprsim.results.money import JobPrices, JobUse, prices_of, uses_of
 from cprsim.results.pipeline import Outcome, simulate
 from cprsim.scenario.assemble import Experiment, assemble
+from cprsim.scenario.failures import ANY
 from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.prices import HOURS_PER_MONTH
 from cprsim.scenario.quantities import times
@@ -44,7 +45,8 @@ TIMES_ASSUMED = 3.0
 SEEN = 0.01  # of an overhead: a smaller change is hardly one
 WITHOUT = "none"  # what is tried in place of a scope's share
 AS_OTHERS = "as the others"  # the same where the rate of such failures alone is not known
-MTBF = "failures.mtbf"  # the key
+MTBF, SPARES = "failures.mtbf", "cluster.spares"  # keys
+NODES_PER_SPARE = 50  # tried where the scenario does not say how many spares there are
 
 Changes = Mapping[str, Plain]  # values by key of a scenario
 CostsOf = Callable[[Sequence[Changes]], Mapping[str, Floats]]
@@ -240,8 +242,13 @@ def decisive_assumption(
     far from that `shown` in the answer, of more replications, as they do on the same failures.
     `choices`: of each choice of an answer, what may be chosen instead; the first that moves counts.
     """
-    marks, found = loaded.scenario.marks or {}, list[tuple[float, Assumption]]()
+    scenario, found = loaded.scenario, list[tuple[float, Assumption]]()
+    marks = dict(scenario.marks or {})
     others = [(key, *other) for key in marks for other in _other_values(loaded, key)]
+    if scenario.cluster.spares is None and scenario.cluster.repair and scenario.fleet is None:
+        n_spares = max(1, scenario.n_nodes_of[ANY] // NODES_PER_SPARE)
+        marks[SPARES] = "assumed"
+        others.append((SPARES, "always free", str(n_spares), {SPARES: n_spares}))
     if not others:
         return None
     tried = tried_under(loaded, entries, "marks")

@@ -76,6 +76,14 @@ def test_the_mean_time_between_failures_is_tried_at_a_third() -> None:
     assert found.overhead_tried == pytest.approx(1 / 30 + 0.3 * (0.25 + 1 / 60), rel=0.1)
 
 
+def test_that_a_spare_is_always_free_is_assumed_where_a_repair_is_given() -> None:
+    found = turning(("workers: 8", "workers: 8, repair: 24 h"))
+    assert (found.key, found.value, found.tried) == ("cluster.spares", "always free", "1")
+    # 0.09 failures of nodes an hour, which one repair at a time of 24 h can't follow
+    assert found.overhead_tried > 1
+    assert turning(("workers: 8", "workers: 8, repair: 24 h, spares: 1")).key == "costs.detect"
+
+
 def test_another_choice_is_named_where_the_input_reverses_it() -> None:
     # 5 h, a save of 6 min each 1.4 h: 3 saves cost 6 %; at an MTBF of 10 h to start again costs
     # 2 (exp(.5) - 1) - 1 = 30 %, at one of 100 h 20 (exp(.05) - 1) - 1 = 2.5 %
