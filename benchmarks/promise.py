@@ -260,7 +260,7 @@ def beside_grid(job: Job) -> list[dict[str, Any]]:
         surely = ratio + float(stats.norm.ppf(CONFIDENCE)) * error
         for cell in cells:
             (chosen,) = evaluator.price(strategy, [cell.policy.interval_h])
-            bound, overhead = limit_of(cell.limit).bound, chosen.mean_overhead
+            bound, overhead = limit_of(cell.limit).bound, chosen.cost_fraction
             same, as_measured, known = (
                 cheapest(one for one in priced if loss_of(one) <= cell.limit)
                 for loss_of in (
@@ -280,11 +280,11 @@ def beside_grid(job: Job) -> list[dict[str, Any]]:
 
 def cheapest(priced: Iterable[Evaluated]) -> dict[str, Any] | None:
     within = [one for one in priced if one.finished]
-    return point(min(within, key=lambda one: one.mean_overhead)) if within else None
+    return point(min(within, key=lambda one: one.cost_fraction)) if within else None
 
 
 def point(one: Evaluated) -> dict[str, Any]:
-    return {"saves": one.n_saves, "overhead": one.mean_overhead}
+    return {"saves": one.n_saves, "overhead": one.cost_fraction}
 
 
 def summary(jobs: list[Job], folder: Path, command: str) -> dict[str, Any]:

@@ -228,7 +228,7 @@ def comparable(bills: Bills) -> Bills:
     return {name: billed for name, billed in bills.items() if not billed.is_unpriced} or bills
 
 
-def cheapest_of(bills: Bills) -> str:
+def cheapest_by_bill(bills: Bills) -> str:
     """The strategy that costs least a month, the first of several, of those that compare."""
     bills = comparable(bills)
     return min(bills, key=lambda name: bills[name].month.total_cents)

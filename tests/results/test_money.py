@@ -16,7 +16,7 @@ from cprsim.results.money import (
     JobPrices,
     JobUse,
     bills_of,
-    cheapest_of,
+    cheapest_by_bill,
     prices_in,
     prices_of,
     summed,
@@ -68,7 +68,7 @@ def test_a_loss_that_nobody_knows_is_not_free() -> None:
     assert "accuracy" not in JOB.billed(STALE, unknown).job.cents
     bills = bills_of(JOB, {"full": (OFTEN, FULL), "cpr": (STALE, unknown)})
     assert bills["cpr"].job.total_cents < bills["full"].job.total_cents
-    assert cheapest_of(bills) == "full"
+    assert cheapest_by_bill(bills) == "full"
     said = cheapest(bills)
     assert said.startswith("Cheapest in all, accuracy counted: full, ")
     assert said.endswith("Not compared in money: cpr, whose loss of accuracy is not priced.")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cprsim
 from cprsim.commands.select.choice import Selection
-from cprsim.commands.select.pricing import interval_with, strategy, typed
+from cprsim.commands.select.pricing import interval_text, interval_with, strategy
 from cprsim.files.units import TIME
 from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import TRACKERS, Metric
@@ -198,5 +198,5 @@ def test_an_entry_makes_the_policy_that_it_was_made_from(name, cut, interval_h) 
 def test_an_interval_can_be_typed_and_gives_the_same_saves(n_saves: int, useful_h: float) -> None:
     interval_h = interval_with(n_saves, useful_h)
     assert n_saves_due(interval_h, useful_h) == n_saves
-    assert n_saves_due(TIME.parse(typed(interval_h)), useful_h) == n_saves
+    assert n_saves_due(TIME.parse(interval_text(interval_h)), useful_h) == n_saves
     assert interval_h == pytest.approx(useful_h / (n_saves + 1), rel=0.0021)

@@ -81,9 +81,9 @@ def test_no_interval_of_a_fine_sweep_costs_less_by_three_per_cent(seed, names) -
         name = option.entry.name
         evaluator = evaluator_of(experiment, NO_LIMIT, {name: option})
         sweep_h = np.geomspace(1 / 120, experiment.useful_h / 2, 16).tolist()
-        sweep = [one.mean_overhead for one in evaluator.price(name, sweep_h)]
+        sweep = [one.cost_fraction for one in evaluator.price(name, sweep_h)]
         (taken,) = evaluator.price(name, [interval_of(candidate.text(experiment.useful_h))])
-        assert taken.mean_overhead <= 1.03 * min(sweep), candidate.text(experiment.useful_h)
+        assert taken.cost_fraction <= 1.03 * min(sweep), candidate.text(experiment.useful_h)
 
 
 def interval_of(entry: str) -> float:

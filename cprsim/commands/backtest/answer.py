@@ -18,7 +18,7 @@ from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
 from cprsim.pages.money import bills_frame, cheapest, money_table
 from cprsim.results.metrics import records_of
-from cprsim.results.money import Bills, cheapest_of
+from cprsim.results.money import Bills, cheapest_by_bill
 from cprsim.results.words import count, hours, percent, portion, significant, with_ends
 from cprsim.scenario.logged import AS_IT_RAN
 
@@ -50,7 +50,7 @@ def answer_of_backtest(
         **more.columns("runner_up_more_h"),
         "left_out": list(left_out),
         "notes": list(notes),
-        **({"cheapest": cheapest_of(costs)} if costs else {}),
+        **({"cheapest": cheapest_by_bill(costs)} if costs else {}),
         "energy_kwh_per_month": {name: bill.energy_kwh for name, bill in costs.items()},
         "carbon_kg_per_month": {name: bill.carbon_kg for name, bill in costs.items()},
     }

@@ -63,7 +63,7 @@ from cprsim.results.metrics import (
     percentiles,
     share_of,
 )
-from cprsim.results.money import cheapest_of
+from cprsim.results.money import cheapest_by_bill
 from cprsim.results.run import Result, judged_by, worth_seeing
 from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import (
@@ -108,7 +108,7 @@ def answer_of_run(result: Result, **about: Any) -> Answer:
             "price": {"node_hour": price.node_hour, "currency": price.prices.label}
             if price and price.node_hour
             else None,
-            "cheapest": cheapest_of(bills) if bills else None,
+            "cheapest": cheapest_by_bill(bills) if bills else None,
             "curve": result.curve,
             "log_notes": result.log_notes,
             "worth_seeing": worth_seeing(result),

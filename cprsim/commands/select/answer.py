@@ -35,7 +35,7 @@ from cprsim.pages.recommendation import (
     turns_on,
     waits_decide,
 )
-from cprsim.results.money import Bills, cheapest_of, prices_in
+from cprsim.results.money import Bills, cheapest_by_bill, prices_in
 from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import (
     ends,
@@ -89,7 +89,7 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
             **{name: getattr(selection, name) for name in VALUES},
             "limit": selection.limit if selection.limited else None,
             "none_within_limit": [name for name, best in selection.best.items() if best is None],
-            "cheapest": cheapest_of(bills) if bills else None,
+            "cheapest": cheapest_by_bill(bills) if bills else None,
         },
         **about,
     )

@@ -37,7 +37,7 @@ SELECTION = "selection.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedInterval:
-    """Simulated results of one strategy at one interval; intervals of means are 95 %, two-sided."""
+    """Simulated results of one strategy at one interval; estimates have 95 % intervals."""
 
     strategy: str
     policy: Policy
@@ -45,7 +45,8 @@ class PricedInterval:
     option: str = ""  # interval option of a recovery system; empty if it has none
     entry: str  # its entry under `recovery`
     n_saves: int = field(metadata={"alias": "saves"})  # number of due whole saves; 0: never saves
-    n_made: float = 0.0  # mean number of saves that it makes, of all tiers
+    # mean number of committed saves, of all tiers
+    n_committed: float = field(default=0.0, metadata={"alias": "n_made"})
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
     waiting: float  # its waits for spares, as a share of useful time
@@ -93,9 +94,9 @@ class Selection:
     # by strategy; None: no interval worth trying keeps the limit
     best: dict[str, PricedInterval | None]
     formula: tuple[PricedInterval, ...]  # the paper's interval, both forms, under partial recovery
-    notes: tuple[str, ...] = ()  # of the curve: what to be careful with
+    notes: tuple[str, ...] = ()  # warnings, of the curve and of what is not counted
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not predict
-    # strategies not distinguished from the recommended one, which is the simplest of them
+    # strategies not distinguished from the cheapest; the simplest of them is recommended
     alike: tuple[str, ...] = ()
     stand_in: bool = False  # whether the curve is a shipped one, measured on another model
     accuracy: str = ""  # the section of a scenario with this limit
@@ -158,7 +159,7 @@ class Selection:
         is_auc = self.limit.quantity == Metric.AUC and isfinite(candidate.loss.mean)
         lossless = 0.0 if strategy_key(candidate.policy) is None else None
         loss = candidate.loss.mean if is_auc and candidate.policy.leaves_stale else lossless
-        return JobUse(self.useful_h, overhead, candidate.n_made, loss)
+        return JobUse(self.useful_h, overhead, candidate.n_committed, loss)
 
 
 # --------------------------------------------------------------------------- its results folder
@@ -185,10 +186,10 @@ def candidate_rows(selection: Selection) -> pd.DataFrame:
     """One row per candidate.
 
     Columns: part (full, best, formula RULE or front), strategy, option (whose value is the interval
-    of a recovery system; else empty), interval_h (infinite: never saves), n_saves, on_failure,
-    finished_fraction, overhead_fraction, pls, loss, benefit_fraction (overhead less than that of
-    full recovery, paired) with their 95 % intervals, upper_bound (compared with the limit), keeps,
-    beyond_fraction.
+    of a recovery system; else empty), interval_h (infinite: never saves), n_saves (due),
+    on_failure, finished_fraction, overhead_fraction, pls, loss, benefit_fraction (full recovery's
+    overhead minus its own, paired) with their 95 % intervals, upper_bound (compared with the
+    limit), keeps (whether it is within the limit), beyond_fraction.
     """
     parts = [
         ("full", selection.full),

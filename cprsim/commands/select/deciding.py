@@ -13,7 +13,7 @@ import numpy as np
 
 from cprsim.accuracy.curve import Prediction
 from cprsim.commands.select.pricing import FULL, CandidateEvaluator, Evaluated
-from cprsim.commands.select.search import best, cheapest_of
+from cprsim.commands.select.search import at_cheapest_interval, best
 from cprsim.job.losses import WHOLE
 from cprsim.results.limit import Limit
 
@@ -22,7 +22,7 @@ HARDLY_LESS = 0.02  # of the removed overhead; a smaller gain justifies no compl
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class StrategyDecision:
     """The core of a selection, with the results of each replication."""
 
     full: Evaluated
@@ -35,19 +35,19 @@ class Decided:
         return {name: priced for name, priced in self.best.items() if priced is not None}
 
     @property
-    def of_each(self) -> dict[str, Evaluated]:
+    def at_best(self) -> dict[str, Evaluated]:
         """Full recovery, and the options that keep the limit, by name."""
         return {FULL: self.full, **self.within_limit}
 
 
-def decide(evaluator: CandidateEvaluator, step: Callable[[], None]) -> Decided:
+def decide(evaluator: CandidateEvaluator, step: Callable[[], None]) -> StrategyDecision:
     """Choose between full recovery and the options within the limit, each at its best.
 
-    The cheapest option that costs significantly less than full recovery is chosen (the 95 %
-    interval of the paired difference lies above 0). If several options are not significantly
-    different, the first is chosen; if no option costs significantly less, full recovery.
+    In the order of the options, each one whose loss is priced replaces the choice, at first full
+    recovery, if it costs significantly less (the 95 % interval of the paired difference lies above
+    0).
     """
-    cheapest, best_of = cheapest_of(evaluator, FULL), dict[str, Evaluated | None]()
+    cheapest, best_of = at_cheapest_interval(evaluator, FULL), dict[str, Evaluated | None]()
     full = best(evaluator, FULL, cheapest) or cheapest
     for name in evaluator.options:
         if name != FULL:
@@ -58,14 +58,14 @@ def decide(evaluator: CandidateEvaluator, step: Callable[[], None]) -> Decided:
 
 def choice(
     priced: Mapping[str, Evaluated], best: Mapping[str, Evaluated | None], limit: Limit
-) -> Decided:
+) -> StrategyDecision:
     """The decision between full recovery and the best of each, as in `priced` where it has them."""
     full = chosen = priced[FULL]
     best = {name: priced.get(name, one) for name, one in best.items()}
     for one in best.values():
         if one is not None and is_priced(one, limit) and one.surely_cheaper(chosen):
             chosen = one
-    return Decided(full, best, chosen)
+    return StrategyDecision(full, best, chosen)
 
 
 def is_priced(priced: Evaluated, limit: Limit) -> bool:
@@ -73,8 +73,10 @@ def is_priced(priced: Evaluated, limit: Limit) -> bool:
     return priced.policy.accuracy_model is None or bool(limit.metric and priced.lost.loss.any())
 
 
-def simplest(evaluator: CandidateEvaluator, decided: Decided) -> tuple[Decided, tuple[str, ...]]:
-    """Choose the simplest strategy that is not distinguished from the chosen one.
+def simplest(
+    evaluator: CandidateEvaluator, decided: StrategyDecision
+) -> tuple[StrategyDecision, tuple[str, ...]]:
+    """Choose the simplest strategy like the chosen one, if that has sub-saves.
 
     Such a strategy costs hardly more, and its loss at the chosen interval is not significantly
     larger; or it costs no more, and its loss at its own best interval is not significantly larger.

@@ -35,8 +35,8 @@ AT_ONCE = 8  # candidates simulated together: memory holds their losses until th
 SHORT = 1e-6  # of a job: too short for any system, so that a system uses its shortest interval
 ROUND = 0.002  # of an interval: largest rounding
 FAILURES_PER_CANDIDATE = 20_000  # wanted number over all replications
-FEWEST, MOST = 100, 4000  # replications of a candidate
-FEWEST_REPLICATIONS = 100  # that a user may ask for
+FEWEST, MOST = 100, 4000  # replications of a candidate, by default
+FEWEST_ALLOWED = 100  # that a user may ask for
 FEWEST_OF_A_TAIL = 1000  # for a quantile over jobs
 
 
@@ -47,14 +47,14 @@ class Evaluated:
     strategy: str
     policy: Policy
     n_saves: int  # due whole saves
-    n_writes: int  # due saves and sub-saves, which the candidate pays for
+    n_writes: int  # due sub-saves; saves, if these are whole
     finished_fraction: float
     overhead: Floats  # (wall - useful) / useful, of the work done up to a horizon
     pls: Floats
     lost: Prediction  # in the limited quantity
     waiting: float = 0.0  # mean waits for spares / work done
-    n_made: float = 0.0  # mean saves, of all tiers
-    written: float = 0.0  # the cost of what it writes, as a share of that of the useful hours
+    n_committed: float = 0.0  # mean committed saves, of all tiers
+    write_cost_fraction: float = 0.0  # price of its writes / price of the useful hours
 
     @property
     def finished(self) -> bool:
@@ -62,9 +62,9 @@ class Evaluated:
         return self.finished_fraction == 1.0
 
     @property
-    def mean_overhead(self) -> float:
-        """The mean, and where writing has a price, what that adds."""
-        return float(self.overhead.mean()) + self.written if self.finished else inf
+    def cost_fraction(self) -> float:
+        """Mean overhead plus the relative price of writes; infinite if not all finish."""
+        return float(self.overhead.mean()) + self.write_cost_fraction if self.finished else inf
 
     def within_limit(self, limit: Limit) -> bool:
         """Whether the upper bound of its loss keeps the limit."""
@@ -77,8 +77,7 @@ class Evaluated:
         """
         if not (self.finished and other.finished):
             return Estimate(np.nan, np.nan, np.nan, len(other.overhead))
-        n = min(len(self.overhead), len(other.overhead))  # one may have stopped early
-        more = self.overhead[:n] - other.overhead[:n]
+        more = self.overhead - other.overhead
         return Estimate.of_mean(np.where(np.abs(more) < ROUNDING, 0.0, more))
 
     def surely_cheaper(self, other: Evaluated) -> bool:
@@ -90,7 +89,7 @@ class Evaluated:
 
 @dataclass(slots=True)
 class CandidateEvaluator:
-    """Prices candidates of one experiment, each once, and compares them with one limit."""
+    """Simulates candidates of one experiment, each once, with losses in the limit's quantity."""
 
     experiment: Experiment  # its policies are ignored; its curve gives the loss
     options: Mapping[str, PricedEntry]  # by name
@@ -98,7 +97,7 @@ class CandidateEvaluator:
     left_out: tuple[str, ...] = ()  # options whose loss the curve does not predict
     _simulated: dict[tuple[str, float], Evaluated] = field(init=False, default_factory=dict)
     _failures: pipeline.Blocks = field(init=False)
-    # stored, as a policy takes milliseconds to plan and each simulation asks for it
+    # kept, as a policy takes milliseconds to build
     _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
     _kinds: dict[str, object] = field(init=False, default_factory=dict)
 
@@ -128,7 +127,7 @@ class CandidateEvaluator:
         return replace(self.options[name].policy_at(self.experiment, interval_h), name=name)
 
     def kind(self, name: str) -> object:
-        """A key that is equal for options with identical simulations at any interval."""
+        """A key that is equal for options with identical simulations at two intervals."""
         if name not in self._kinds:
             intervals_h = self.experiment.useful_h, 0.01 * self.experiment.useful_h
             self._kinds[name] = [self.policy(name, at_h).as_simulated for at_h in intervals_h]
@@ -147,8 +146,8 @@ class CandidateEvaluator:
     def saves(self, name: str) -> tuple[float, float]:
         """The shortest interval that an option accepts, and the mean stall of a write [h, h].
 
-        At shorter intervals saves would queue and stall the job. Both are 0 if no capture runs at
-        the searched interval.
+        At shorter intervals saves would queue and stall the job. The first is 0 for the paper's
+        strategies, both if no capture runs at the searched interval.
         """
         if name not in self._saves:
             useful_h, from_cpr_paper = self.experiment.useful_h, self.options[name].from_cpr_paper
@@ -181,7 +180,7 @@ class CandidateEvaluator:
             done_h = np.where(finished, costs.useful_h, useful_h)
         part = 1.0 if policy.sub_saves is None else policy.sub_saves.fraction
         pls = lost_portion(losses.since_save_h, losses, costs.replication, useful_h)
-        n_made = float(costs.n_saves.mean())
+        n_committed = float(costs.n_saves.mean())
         return Evaluated(
             strategy=name,
             policy=policy,
@@ -192,14 +191,14 @@ class CandidateEvaluator:
             waiting=float((costs.hours_of("wait") / done_h).mean()),
             pls=pls,
             lost=self._lost(policy, outcome, pls),
-            n_made=n_made,
-            written=self._written(policy, n_made),
+            n_committed=n_committed,
+            write_cost_fraction=self._write_cost(policy, n_committed),
         )
 
-    def _written(self, policy: Policy, n_made: float) -> float:
+    def _write_cost(self, policy: Policy, n_committed: float) -> float:
         if (prices := prices_of(self.experiment.scenario)) is None:
             return 0.0
-        cents = prices.billed(policy, JobUse(self.experiment.useful_h, {}, n_made)).job.cents
+        cents = prices.billed(policy, JobUse(self.experiment.useful_h, {}, n_committed)).job.cents
         return cents.get(STORAGE_WRITTEN, 0) / (cents.get(USEFUL) or inf)
 
     def _lost(self, policy: Policy, outcome: StrategyOutcome, pls: Floats) -> Prediction:
@@ -229,12 +228,12 @@ def _shortest_h(capture: SaveSchedule, write_h: float) -> float:
 def evaluator_of(
     experiment: Experiment, limit: Limit, options: Mapping[str, PricedEntry] | None = None
 ) -> CandidateEvaluator:
-    """Create the evaluator of an experiment and a limit. Raises as `select` does."""
+    """Create the evaluator of an experiment and a limit. Raises ParameterError."""
     n = experiment.simulation.replications
-    if n is None or n < FEWEST_REPLICATIONS:
+    if n is None or n < FEWEST_ALLOWED:
         raise ParameterError(
             f"replications is {n or 'a precision'}: a selection needs a fixed number, at least "
-            f"{FEWEST_REPLICATIONS}"
+            f"{FEWEST_ALLOWED}"
         )
     compared = options_of(experiment) if options is None else options
     priceable = {FULL: strategy(FULL), **_priceable(experiment, limit, compared)}
@@ -276,7 +275,7 @@ def _priceable(
     return priceable
 
 
-def affordable(experiment: Experiment, *, tail: bool) -> int:
+def choose_replications(experiment: Experiment, *, tail: bool) -> int:
     """Number of replications that distinguish candidates at an acceptable run time."""
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     n_failures = experiment.useful_h / expected.mtbf_h
@@ -313,9 +312,9 @@ def _rounded_up(value: float, digits: int) -> float:
 
 FULL = "full"
 RELOADING = (WHOLE, "cpr-mfu", "cpr-ssu", "cpr-momentum", "cpr-scar", "cpr-round-robin")
-"""The strategies that reload failed servers, the simplest first.
+"""The strategies that reload failed servers, in order of preference.
 
-Trackers: row counters, sampled rows, optimizer state, second copy; the control.
+No tracker, row counters, sampled rows, optimizer state, second copy; the control.
 """
 
 
@@ -332,7 +331,7 @@ class PricedEntry:
 
     @property
     def reloads(self) -> bool:
-        """Whether fewer saves always cost less, and lose more."""
+        """Whether failed servers alone reload: fewer saves cost less, and lose more."""
         return self.entry.strategy in RELOADING
 
     @property
@@ -374,17 +373,17 @@ class PricedEntry:
 
     def entry_at(self, interval_h: float, useful_h: float) -> str:
         """The entry of a scenario that runs it at an interval."""
-        at = NEVER if interval_h == inf else typed(interval_h)
+        at = NEVER if interval_h == inf else interval_text(interval_h)
         if self.from_cpr_paper:
             return dump_entry(self.entry, interval=at, target_pls=None, assumed=None)
         if self.interval is None:
             return dump_entry(self.entry)
-        at = typed(min(interval_h, useful_h))  # never: an interval as long as the job
+        at = interval_text(min(interval_h, useful_h))  # never: an interval as long as the job
         return dump_entry(self.entry, options={**(self.entry.options or {}), self.interval: at})
 
 
-def typed(interval_h: float) -> str:
-    """An interval as text with all its digits, as a scenario takes it."""
+def interval_text(interval_h: float) -> str:
+    """An interval as text with 10 digits, as a scenario takes it."""
     per_hour, unit = (1.0, "h") if interval_h >= 1 else (60.0, "min")
     if interval_h < 1 / 60:
         per_hour, unit = 3600.0, "s"
@@ -392,7 +391,7 @@ def typed(interval_h: float) -> str:
 
 
 def strategy(name: str, sub_saves: SubSavesSection | None = None) -> PricedEntry:
-    """One of the paper's strategies."""
+    """One of the paper's strategies, without an interval yet."""
     entry = RecoverySection.model_validate({"strategy": name, "interval": NEVER})
     return PricedEntry(entry.model_copy(update={"sub_saves": sub_saves}))
 

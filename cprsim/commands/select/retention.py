@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf
 
 from cprsim.commands.run.contents import kept_every_h, none_clean, noticed_h
-from cprsim.commands.select.deciding import Decided, choice
+from cprsim.commands.select.deciding import StrategyDecision, choice
 from cprsim.commands.select.pricing import CandidateEvaluator
 from cprsim.commands.select.search import WORTH_A_SAVE
 from cprsim.job.policy import MOST_GENERATIONS, Policy
@@ -17,18 +17,18 @@ LOST_OF_JOB = 0.5  # of the work, by an error that is in all contents: it may st
 
 
 def with_fewest_contents(
-    evaluator: CandidateEvaluator, decided: Decided
-) -> tuple[CandidateEvaluator, Decided]:
+    evaluator: CandidateEvaluator, decided: StrategyDecision
+) -> tuple[CandidateEvaluator, StrategyDecision]:
     """Each at its interval with the fewest contents that cost hardly more, if errors are silent.
 
     The intervals were found as if the most contents were kept.
     """
-    experiment, best = evaluator.experiment, decided.of_each
+    experiment, best = evaluator.experiment, decided.at_best
     if experiment.scenario.silent is None:
         return evaluator, decided
     options = {
         name: option.keeping(
-            enough_contents(best[name].policy, experiment, best[name].mean_overhead), experiment
+            enough_contents(best[name].policy, experiment, best[name].cost_fraction), experiment
         ) if name in best else option
         for name, option in evaluator.options.items()
     }  # fmt: skip

@@ -1,9 +1,9 @@
 """The best interval of full recovery, of recovery systems, and of options with a limit.
 
-A candidate is a number n of writes (saves and sub-saves). All intervals with n writes cost the
-same; the candidate uses the one that divides the job into n + 1 equal parts. Fewer writes cost less
-and lose more: the best candidate within a limit is the one with the fewest writes that
-keeps it. Of options without accuracy loss, the best candidate is the cheapest.
+A candidate is a number n of writes (sub-saves; saves, if these are whole). All intervals with n
+writes cost the same; the candidate uses the one that divides the job into n + 1 equal parts. With
+partial recovery fewer writes cost less and lose more: the best candidate within a limit is the one
+with the fewest writes that keeps it. Of options without accuracy loss, the best is the cheapest.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ WORTH_TRYING = 4.0  # largest cost of all writes / overhead of full recovery
 def best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated | None:
     """An option at the cheapest interval that keeps the limit; None if no interval does.
 
-    Never saving is chosen only if cheaper by `WORTH_NO_SAVES`: simulations miss rare failures. So
-    are free saves of less than one a day.
+    Never saving is chosen only if cheaper by `WORTH_NO_SAVES`: simulations miss rare failures. The
+    same holds for free saves rarer than daily.
     """
     found = _best(evaluator, name, full)
     n_days = max(1, int(evaluator.experiment.useful_h / DAY_H))
@@ -40,16 +40,16 @@ def best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated
     if found is None or found.n_writes >= n_enough or evaluator.options[name].interval is None:
         return found
     saving = [*_at_own_interval(evaluator, name), *evaluator.with_writes(name, [1, n_days])]
-    most = found.mean_overhead + WORTH_NO_SAVES
+    most = found.cost_fraction + WORTH_NO_SAVES
     good = [
         priced
         for priced in saving
         if priced.n_writes > 0
-        and priced.mean_overhead < most
+        and priced.cost_fraction < most
         and (not priced.policy.leaves_stale or priced.within_limit(evaluator.limit))
     ]
     good = [priced for priced in good if priced.n_writes >= n_enough] or good
-    as_good = [one for one in good if one.mean_overhead <= WORTH_A_SAVE * found.mean_overhead]
+    as_good = [one for one in good if one.cost_fraction <= WORTH_A_SAVE * found.cost_fraction]
     if as_good:
         return max(as_good, key=lambda priced: priced.n_writes)
     return _cheapest(good) if good else found
@@ -58,7 +58,7 @@ def best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated
 def _best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated | None:
     option = evaluator.options[name]
     if not option.reloads:
-        cheapest = cheapest_of(evaluator, name)
+        cheapest = at_cheapest_interval(evaluator, name)
         if not cheapest.policy.leaves_stale or cheapest.within_limit(evaluator.limit):
             return cheapest
         if option.interval is None:
@@ -66,7 +66,7 @@ def _best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluate
     return best_within(evaluator, name, most_writes(evaluator, name, full, WORTH_TRYING))
 
 
-def cheapest_of(evaluator: CandidateEvaluator, name: str) -> Evaluated:
+def at_cheapest_interval(evaluator: CandidateEvaluator, name: str) -> Evaluated:
     """An option at its cheapest interval, regardless of its loss; unchanged without an interval."""
     option = evaluator.options[name]
     if option.interval is None:
@@ -108,14 +108,14 @@ def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -
 
 def _fewest_that_help(evaluator: CandidateEvaluator, name: str, enough: Evaluated) -> Evaluated:
     """If saves are free: the fewest saves whose overhead is close to the least."""
-    enough_overhead = WORTH_A_SAVE * enough.mean_overhead
+    enough_overhead = WORTH_A_SAVE * enough.cost_fraction
     too_few = -1  # unknown
     while enough.finished and enough.n_writes > CLOSE * (too_few + 1):
         fewer = int(FREE_STEP * enough.n_writes)
         between = round(exp((log(too_few + 2) + log(enough.n_writes + 1)) / 2)) - 1
         middle = fewer if too_few < 0 else between
         priced = evaluator.with_writes(name, [middle])[0]
-        if priced.mean_overhead <= enough_overhead:
+        if priced.cost_fraction <= enough_overhead:
             enough = priced
         else:
             too_few = middle
@@ -140,7 +140,7 @@ def most_taken(evaluator: CandidateEvaluator, name: str) -> int:
 
 
 def _cheapest(candidates: list[Evaluated]) -> Evaluated:
-    return min(candidates, key=lambda priced: priced.mean_overhead)
+    return min(candidates, key=lambda priced: priced.cost_fraction)
 
 
 # --------------------------------------------------------------------------- within a limit
@@ -153,7 +153,7 @@ def most_writes(
     write_h, n_most = evaluator.saves(name)[1], most_taken(evaluator, name)
     if write_h == 0:
         return min(FREE_WRITES, n_most)
-    budget_h = most_times * min(full.mean_overhead, 10.0) * evaluator.experiment.useful_h
+    budget_h = most_times * min(full.cost_fraction, 10.0) * evaluator.experiment.useful_h
     least = ceil(10 / evaluator.options[name].part)
     return min(max(ceil(budget_h / write_h), least), n_most)
 

@@ -13,12 +13,12 @@ from scipy import optimize
 from cprsim.accuracy.curve import Response
 from cprsim.commands.run.sentences import takes_of
 from cprsim.commands.select.choice import PricedInterval, Selection
-from cprsim.commands.select.deciding import Decided, decide, simplest
+from cprsim.commands.select.deciding import StrategyDecision, decide, simplest
 from cprsim.commands.select.pricing import (
     FULL,
     CandidateEvaluator,
     Evaluated,
-    affordable,
+    choose_replications,
     evaluator_of,
     options_of,
 )
@@ -29,7 +29,7 @@ from cprsim.job.losses import WHOLE
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
 from cprsim.results.limit import LIMIT_OPTIONS, NO_LIMIT, limit_of, wrong
-from cprsim.results.money import cheapest_of, prices_of
+from cprsim.results.money import cheapest_by_bill, prices_of
 from cprsim.results.unknown import break_evens_of, decisive_assumption, spares_of
 from cprsim.results.words import hours
 from cprsim.scenario.assemble import assemble
@@ -68,7 +68,7 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, C
         raise ScenarioError.at(Place(loaded.path), message, key="accuracy")
     limit, n = limit or NO_LIMIT, replications
     if n is None:
-        n = affordable(experiment, tail=limit.risk is not None)
+        n = choose_replications(experiment, tail=limit.risk is not None)
     loaded = load([f"--replications simulation.replications={n}"])
     return loaded, evaluator_of(experiment.simulated(replications=n), limit, options)
 
@@ -91,7 +91,7 @@ def answered(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection
     chosen, finishing = selection.chosen, selection.finishing
     best, costs = chosen.strategy, {name: one.overhead.mean for name, one in finishing.items()}
     if bills := selection.bills(prices_of(loaded.scenario)):
-        best = cheapest_of(bills)
+        best = cheapest_by_bill(bills)
         costs = {name: float(bill.month.total_cents) for name, bill in bills.items()}
     accuracy = ""
     if selection.limited and loaded.scenario.accuracy is not None:
@@ -161,7 +161,7 @@ def select(
     )
 
 
-def _notes(evaluator: CandidateEvaluator, decided: Decided) -> Iterator[str]:
+def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator[str]:
     """Sentences on losses and limits that the overheads do not show."""
     experiment = evaluator.experiment
     horizon_h = experiment.scenario.job.horizon_h
@@ -196,7 +196,7 @@ def candidate_of(
         strategy=priced.strategy,
         policy=policy,
         n_saves=priced.n_saves,
-        n_made=priced.n_made,
+        n_committed=priced.n_committed,
         finished_fraction=priced.finished_fraction,
         overhead=Estimate.of_mean(priced.overhead) if priced.finished else unknown,
         waiting=priced.waiting,
@@ -257,7 +257,10 @@ def target_pls(response: Response, loss: float) -> float:
 
 
 def _front(
-    evaluator: CandidateEvaluator, decided: Decided, limited: bool, step: Callable[[], None]
+    evaluator: CandidateEvaluator,
+    decided: StrategyDecision,
+    limited: bool,
+    step: Callable[[], None],
 ) -> list[tuple[str, list[Evaluated]]]:
     """Candidates of each strategy from few writes to many, up to the number that no longer pays."""
     fronts = []

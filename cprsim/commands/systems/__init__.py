@@ -18,7 +18,7 @@ from cprsim.commands.options import (
     source_of,
 )
 from cprsim.commands.run.contents import none_clean_of
-from cprsim.commands.select.pricing import affordable
+from cprsim.commands.select.pricing import choose_replications
 from cprsim.commands.systems.answer import answer_of_systems, document_of_systems
 from cprsim.commands.systems.candidates import LeftOut, at_their_best, candidates_of, split_save
 from cprsim.commands.systems.comparison import (
@@ -120,7 +120,7 @@ def systems(
     limit, experiment = limit_of(loaded), assemble(loaded, with_policies=False)
     if replications is None:
         tail = limit is not None and limit.risk is not None
-        enough = affordable(experiment, tail=tail)
+        enough = choose_replications(experiment, tail=tail)
         loaded = source.read(shortcuts(seed=seed, replications=enough))
         experiment = assemble(loaded, with_policies=False)
     candidates, left_out = candidates_of(

@@ -54,7 +54,7 @@ from cprsim.pages.recommendation import (
 )
 from cprsim.recovery.paper import NEVER
 from cprsim.results.metrics import FINISHED
-from cprsim.results.money import Bills, cheapest_of, prices_in
+from cprsim.results.money import Bills, cheapest_by_bill, prices_in
 from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import (
     count,
@@ -114,7 +114,7 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
             "best_that_runs": runs and runs.name,
             "today": comparison.today or None,
             "not_distinguished": comparison.tied,
-            "cheapest": cheapest_of(bills) if bills else None,
+            "cheapest": cheapest_by_bill(bills) if bills else None,
             "left_out": {name: why.words for name, why in comparison.left_out.items()},
             "assumed": comparison.assumed,
             "warnings": result.warnings,
@@ -377,7 +377,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     yield " ".join(filter(None, doubts))
 
     bills = comparison.bills_that_count
-    if bills and cheapest_of(bills) != today:  # the answer has today
+    if bills and cheapest_by_bill(bills) != today:  # the answer has today
         bills = {name: bill for name, bill in bills.items() if name != today}
     unsure = break_even_sentences(comparison.break_evens)
     yield " ".join([*([cheapest(bills, best)] if bills else []), *unsure])

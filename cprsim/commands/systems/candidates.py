@@ -180,7 +180,7 @@ def at_their_best(
     for candidate in candidates:
         if candidate.name not in options:
             at_best.append(_keeping_enough(candidate, experiment))
-        elif (priced := decided.of_each.get(candidate.name)) is not None:
+        elif (priced := decided.at_best.get(candidate.name)) is not None:
             option = evaluator.options[candidate.name]
             if option.interval is not None:
                 policy = option.policy_at(experiment, priced.policy.interval_h)

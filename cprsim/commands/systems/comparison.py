@@ -24,7 +24,7 @@ from cprsim.recovery.paper import NEVER
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED, more_than
-from cprsim.results.money import Bills, cheapest_of
+from cprsim.results.money import Bills, cheapest_by_bill
 from cprsim.results.run import Result, load_result
 from cprsim.results.unknown import Assumption, BreakEven, SpareNeed
 from cprsim.results.words import estimated, every, percent
@@ -50,7 +50,7 @@ class SystemFacts:
     """
 
     strategy: str
-    how: str  # its interval came about: see `Entrant`
+    how: str  # its interval came about: see `Candidate.how`
     text: str = field(metadata={"alias": "entry"})  # its entry of `recovery`
     not_counted: str  # its losses that no number includes; empty if none
     unknown: tuple[str, ...]  # its options without a figure in any source
@@ -240,7 +240,7 @@ class Comparison:
             return {system.name: system.overhead.mean for system in self.able}, self.best
         counted = self.bills_that_count
         costs = {name: float(bill.month.total_cents) for name, bill in counted.items()}
-        return costs, cheapest_of(counted) if counted else None
+        return costs, cheapest_by_bill(counted) if counted else None
 
 
 def load_comparison(folder: Path | str) -> Comparison:
