@@ -136,7 +136,7 @@ def waits_decide(
         then = "costs least" if need.is_best else "costs less than half as much"
         then = "is the cheapest" if need.is_best and need.pays else then
         clause = f"{need.system} {then}: {estimated(need.overhead, 100)} % of useful time"
-        clause += "" if need.pays else ", but with these nodes more than the best now"
+        clause += "" if need.pays else ", but counting these nodes more than the best now"
         spares = f"with {count(need.n_spares, 'spare')} ({cost}), "
         clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
     if clauses:

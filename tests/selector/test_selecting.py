@@ -109,7 +109,7 @@ def test_a_limit_is_shown_by_its_one_bound_and_each_other_strategy_with_its_reas
     assert sum("±" in cell for cell in columns) == 2  # overheads: of the loss there is one bound
     why = said[said.index("Why not another? ") :].replace("\n", " ").split(". ")
     assert why[0].startswith("Why not another? partial: ")
-    assert why[1] == "cpr-ssu: hardly better than cpr-mfu, which is simpler"
+    assert why[1] == "cpr-ssu: not clearly better than cpr-mfu, which is simpler"
     unknown = "the curve has no AUC loss for the way it saves"
     assert why[2].startswith(f"cpr-momentum, cpr-scar, cpr-round-robin: {unknown}")
 

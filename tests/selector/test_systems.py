@@ -271,7 +271,7 @@ def test_entries_give_the_policies_that_were_selected(tmp_path) -> None:
         ("full", "Nothing else is compared"),
         (
             "full, {strategy: checkmate, options: {shadow_nodes: 1}}",
-            "Warning: checkmate takes additional nodes, 1; their hours are not counted.",
+            "Warning: checkmate takes additional nodes (1); overheads do not count their hours.",
         ),
         (
             "{strategy: full, costs: {save: 3 s}}, gemini",

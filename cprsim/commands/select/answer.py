@@ -316,7 +316,7 @@ def _why_not_this(selection: Selection, name: str, candidate: PricedInterval | N
     if candidate is None:
         return "no interval keeps the limit"
     if name in selection.alike:
-        return f"hardly better than {chosen.strategy}, which is simpler"
+        return f"not clearly better than {chosen.strategy}, which is simpler"
     if candidate.finished_fraction < 1:
         return f"only {percent(candidate.finished_fraction)} of the jobs finish"
     more = 100 * (candidate.overhead.mean - chosen.overhead.mean)

@@ -179,7 +179,7 @@ def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator
     for name, priced in decided.within_limit.items():
         if priced.policy.tax.nodes > 0:
             extra = f"{priced.policy.tax.nodes:g}"
-            yield f"{name} takes additional nodes, {extra}; their hours are not counted."
+            yield f"{name} takes additional nodes ({extra}); overheads do not count their hours."
 
 
 def candidate_of(

@@ -159,7 +159,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         for table in (parts_table(result), costs)
     ]
     left_out = [(name, why.words) for name, why in comparison.left_out.items()]
-    needed = Table("What each needs", word_columns("system", "why"), left_out)
+    needed = Table("Why each is not compared", word_columns("system", "why"), left_out)
     return Document(
         title=f"Which recovery system costs least: {comparison.name}",
         question=(
@@ -173,7 +173,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         sections=[
             Section("Why", [picture, *of_run, _survived(ranked_systems)]),
             Section("What it costs in all", money_section(result)),
-            Section("What can't run it", [needed] if left_out else []),
+            Section("Not compared", [needed] if left_out else []),
             Section(
                 "How to run them", [ListingBlock("For the scenario", _entries_text(ranked_systems))]
             ),
@@ -281,9 +281,6 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     is_passed = any(one.more is not None and one.more.mean < 0 for one in comparison.able)
     first = "Cheapest that saves" if is_passed else "Cheapest"
     for label, system in zip((first, "Cheapest maintained"), picks, strict=False):
-        if label != first and system.name == comparison.today:
-            sentences.append(f"Nothing maintained costs less than now, {system.percent} %.")
-            continue
         runs_as = system.facts.runs_as and f" (runs as {system.facts.runs_as})"
         paper = "" if runs_as else ", no maintained implementation"
         sentences.append(
@@ -402,8 +399,8 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     assumed = [f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []
     if lacking:
         assumed.append(
-            f"Not compared: {_few(lacking)}. This job can't run them, or the scenario lacks an "
-            "input of theirs: 'What can't run it' (-v) says which."
+            f"Not compared: {_few(lacking)}. This job can't run them, they can't keep the "
+            "limit, or the scenario lacks an input of theirs: 'Not compared' (-v) says which."
         )
     yield " ".join(assumed)
 
