@@ -233,7 +233,7 @@ def crossing(x: Floats, costs: Mapping[str, Floats], best: str) -> tuple[float |
 
 def decisive_assumption(
     loaded: LoadedScenario, choices: Mapping[str, Collection[str]], shown: Mapping[str, float],
-    entries: Mapping[str, str] | None = None,
+    entries: Mapping[str, str] | None = None, *, own_spares: bool = True,
 ) -> Assumption | None:  # fmt: skip
     """The marked input that moves a choice or its overhead most; None where none moves it.
 
@@ -241,11 +241,12 @@ def decisive_assumption(
     overhead, and the overhead of the choice above that of the best option. Both overheads lie as
     far from that `shown` in the answer, of more replications, as they do on the same failures.
     `choices`: of each choice of an answer, what may be chosen instead; the first that moves counts.
+    `own_spares`: whether the job's spares are its own; then that one is always free is an input.
     """
     scenario, found = loaded.scenario, list[tuple[float, Assumption]]()
     marks = dict(scenario.marks or {})
     others = [(key, *other) for key in marks for other in _other_values(loaded, key)]
-    if scenario.cluster.spares is None and scenario.cluster.repair and scenario.fleet is None:
+    if own_spares and scenario.cluster.spares is None and scenario.cluster.repair is not None:
         n_spares = max(1, scenario.n_nodes_of[ANY] // NODES_PER_SPARE)
         marks[SPARES] = "assumed"
         others.append((SPARES, "always free", str(n_spares), {SPARES: n_spares}))

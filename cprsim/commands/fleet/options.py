@@ -388,7 +388,9 @@ def decide(
         saves=saving(present, best) if present.finished else Estimate(float("nan")),
         break_evens=break_evens(unknown_of(loaded, axes), best.name, costs),
         n_left_out=len(options) - len(able),
-        assumption=decisive_assumption(job, {best.strategy: here}, shown),
+        assumption=decisive_assumption(
+            job, {best.strategy: here}, shown, own_spares=is_alone(section)
+        ),
     )
 
 
