@@ -128,8 +128,10 @@ def _options(result: FleetResult) -> Table:
         if not option.finished:
             cells = ["not all finish", *[NO_NUMBER] * len(columns)]
         rows.append([option.name, *cells, _amount(result, option.cost)])
-    shared = ", ".join(f"{key} {value}" for key, value in result.shared.items()) or "nothing"
-    shared = f"; they share {shared}" if result.n_jobs > 1 or result.shared else ""
+    shared = ", ".join(f"{key} {value}" for key, value in result.shared.items())
+    if not shared and result.n_jobs > 1 and not any(option.where for option in result.options):
+        shared = "nothing"  # nor do options differ in what they share
+    shared = f"; they share {shared}" if shared else ""
     spares = with_spares({part for option in result.options for part in result.parts(option)})
     cost = f"{_unit(result)} per {_month(result)}{spares}"
     times = f", {result.histories:,} histories" if result.histories > 1 else ""
