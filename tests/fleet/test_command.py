@@ -36,7 +36,7 @@ def test_it_says_what_to_do_and_keeps_what_it_simulated(
 
     monkeypatch.setattr("cprsim.commands.fleet.histories.run_history", counted)
     call("fleet", scenario, "--over", "spares=0,2")
-    assert ran == [(2, 0, 0), (2, 1, 0), (0, 0, 0), (0, 1, 0)]
+    assert ran == [(0, 0, 0), (0, 1, 0), (2, 0, 0), (2, 1, 0)]
     assert call("fleet", scenario, "--over", "spares=0,2,16").exit_code == 0
     assert ran[4:] == [(16, 0, 0), (16, 1, 0)]
     over = {"spares": [0, 2, 16]}
@@ -54,7 +54,7 @@ def test_it_says_what_to_do_and_keeps_what_it_simulated(
     assert sorted(path.name for path in folder.glob("*.png")) == ["curve.png", "fleet.png"]
     options, parts = longer.frames["options"], longer.frames["parts"]
     assert longer.values["best"] == options.set_index("option")["cost_per_month"].idxmin()
-    assert options["fleet.spares"].tolist() == [2, 2, 0, 0, 16, 16]
+    assert options["fleet.spares"].tolist() == [0, 0, 2, 2, 16, 16]
     sums = parts.groupby("option", sort=False)["cost_per_month"].sum()
     assert sums.to_numpy() == pytest.approx(options["cost_per_month"].to_numpy())
     (folder / "fleet.json").write_text("{}", "utf-8")
