@@ -41,7 +41,7 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
     counted["assumed", UNKNOWN_NODE] = int((~placed).sum())
     node = lists.where(placed, lists.str[0])
     rows = pd.DataFrame({"node": node, "start": start, "end": nan})
-    rows = rows.assign(placed=placed, cause=lost["state"]).explode("node")
+    rows = rows.assign(placed=placed, cause=lost["state"][~nameless]).explode("node")
     n_read = len(table) + len(rows) - len(lists)
     others = jobs["nodelist"][~jobs["nodelist"].str.lower().isin(UNKNOWN_WORDS)].drop_duplicates()
     nodes = frozenset(node_lists(others, log).explode())
