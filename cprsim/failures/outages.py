@@ -32,10 +32,12 @@ class Note(NamedTuple):
 
     kind: Kind
     n: int | None  # how often; rows of the log, where the kind is one of `OF_ROWS`
-    words: str
+    words: str  # "row(s)" agrees with n
 
     def __str__(self) -> str:
-        return self.words if self.n is None else f"{self.n} {self.words}"
+        if self.n is None:
+            return self.words
+        return f"{self.n} {self.words.replace('(s)', '' if self.n == 1 else 's')}"
 
 
 def n_rows(notes: Iterable[Note], *kinds: str) -> int:
@@ -367,7 +369,7 @@ def spread(outages: Outages, over_h: float, most: float = inf) -> Outages:
     n_moved = int((later_h > 0).sum())
     if most < inf and not n_moved:
         return outages
-    how = f", {n_moved} outage(s) spread over that" if n_moved else ""
+    how = f", {Note('dropped', n_moved, 'outage(s)')} spread over that" if n_moved else ""
     note = Note("dropped", None, f"begins are known to {over_h:g} h alone{how}")
     return replace(moved, end_h=np.maximum(end_h, moved.start_h), notes=(*outages.notes, note))
 

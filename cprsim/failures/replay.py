@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from cprsim.errors import ParameterError
-from cprsim.failures.outages import Outages
+from cprsim.failures.outages import Note, Outages
 from cprsim.failures.sources import (
     BYTES_OF_A_ROW,
     asked,
@@ -110,13 +110,13 @@ class Replay:
         outages, failures = self.outages, self._failures()
         n = len(failures.slot)
         n_last = int((outages.start_h == outages.window_h).sum())
-        last = f"{n_last} outage(s) at its very end left out: there it begins again"
+        last = Note("dropped", n_last, "outage(s) at its very end left out: there it begins again")
+        of = f"of {outages.n_nodes} nodes in {outages.window_h:.6g} h from {outages.origin} on"
         return (
-            f"{n} node failure(s) of {outages.n_nodes} nodes in {outages.window_h:.6g} h from "
-            f"{outages.origin} on",
+            str(Note("read_as", n, f"node failure(s) {of}")),
             *map(str, outages.notes),
             *([ANY_OF_SEVERAL] if not outages.placed.all() else []),
-            *([last] if n_last else []),
+            *([str(last)] if n_last else []),
         )
 
     def _check_slots(self, cluster: Cluster) -> None:

@@ -174,11 +174,9 @@ def _without_holes(path: PathLike[str], outages: Outages, holes_h: Floats) -> Ou
         raise trace_error(path, None, message, "period")
     if share <= WORTH_SAYING:
         return outages
-    words = (
-        f"{len(holes_h)} hole(s) in the samples, {share:.1%} of the time: the rate leaves them "
-        "out, gaps and up-times do not"
-    )
-    return replace(outages, unseen_h=unseen_h, notes=(*outages.notes, Note("dropped", None, words)))
+    words = f"hole(s) in the samples, {share:.1%} of the time: the rate leaves them out, gaps and "
+    note = Note("dropped", None, str(Note("dropped", len(holes_h), words + "up-times do not")))
+    return replace(outages, unseen_h=unseen_h, notes=(*outages.notes, note))
 
 
 def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, float]:

@@ -107,6 +107,6 @@ def joined(
     rows = rows.sort_values(["node", "start"], kind="stable")
     again = rows["node"] == rows["node"].shift()
     again &= rows["start"] - rows["end"].shift() <= within_h
-    counted[kind, f"of {len(rows)} {note}"] += int(again.sum())
+    counted[kind, f"of {len(rows)} {note.replace('(s)', 's')}"] += int(again.sum())
     ends = np.maximum.reduceat(rows["end"].to_numpy(), np.flatnonzero(~again))  # NaN: not yet
     return rows[~again].assign(end=ends)

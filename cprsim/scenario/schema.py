@@ -185,7 +185,7 @@ def _of_source(scenario: Scenario, failures: Failures) -> Found:
         case JobFailures():
             yield from _struck_nodes_exist(scenario, failures)
             if failures.nodes not in (None, n_job):
-                message = f"this is the rate of {failures.nodes} node(s), the job has {n_job}: let "
+                message = f"this is the rate at {failures.nodes} nodes, the job has {n_job}: let "
                 message += f"`cprsim fit` write it with --job-nodes {n_job}, or multiply all times "
                 message += f"by {failures.nodes}/{n_job} (nodes that fail alike and independently)"
                 yield "nodes", message

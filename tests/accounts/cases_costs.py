@@ -117,7 +117,7 @@ COSTS = [
     Case("failed saves left out",
          {"saves.csv": _table(_saves([*STEADY, 1.0, 2.0], status=["ok"] * 12 + ["failed"] * 2))},
          f"{FIT} --ignore status=failed", MEAN_30,
-         says=("2 row(s) left out by --ignore status=failed",)),
+         says=("2 rows left out by --ignore status=failed",)),
 ]  # fmt: skip
 
 SIX = [f"node{number}" for number in range(1, 7)]
@@ -138,7 +138,7 @@ LENGTHS = "node,start,duration\n" + "".join(
 )
 JOINED = "node,entry\n" + "".join(f"{node},2025-05-01\n" for node in SIX)
 JUNE = "period: {from: 2025-06-01, to: 2025-07-01}"
-REPLAYED = ("20 node failure(s) of 6 nodes in 720 h from 2025-06-01T00:00:00+00:00 on",)
+REPLAYED = ("20 node failures of 6 nodes in 720 h from 2025-06-01T00:00:00+00:00 on",)
 RUN = "run r.yaml --out results"
 REPLAYS = [
     Case("a replay with a table of nodes",
@@ -206,7 +206,7 @@ SLURM = [
          {"sacct.txt": f"{HEAD}7|RUNNING|2025-01-01T00:00:00|Unknown|2|c[1-2]\n"
                        "8|COMPLETED|2025-01-01T00:00:00|2025-01-03T00:00:00|1|c3\n"},
          LEDGER, {"values.node_h": 144, "values.failed_node_h": 0},
-         says=("1 attempt(s) without an end counted to Elapsed, or to the last instant",)),
+         says=("1 attempt without an end counted to Elapsed, or to the last instant",)),
     Case("failed jobs alone",
          {"sacct.txt": HEAD + "".join(line for line in SACCT.splitlines(keepends=True)
                                       if "NODE_FAIL" in line)},

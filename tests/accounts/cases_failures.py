@@ -403,7 +403,7 @@ CASES: list[Case] = [
        says=("12 of 24 failures begin up to 5 min after one of another node (is it one",)),
     of("outages of which not all end", "\n".join(
         line for k, line in enumerate(changes("state", "DOWN", "UP").splitlines()) if k % 8 != 2
-    ), values={"values.n_failures": 9}, says=("Of 21 rows read 3 are left out: 3 of 12 row(s)",)),
+    ), values={"values.n_failures": 9}, says=("Of 21 rows read 3 are left out: 3 of 12 rows",)),
     refused("states before changes", changes("was", "UP", "DOWN"), "are down for", "--down WORDS"),
     of("an ignored column of ends", spans("node,start,finish"),
        f"{OF_3} --column end=finish --ignore finish"),

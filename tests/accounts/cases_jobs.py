@@ -410,10 +410,10 @@ CASES: list[Case] = [
     Case("steps-counted-from-0-after-saves", {"a.csv":
         "start,end,first_step,last_step,last_saved_step\n0,10,0,1000,900\n11,20,0,900,900\n"},
         "ledger a.csv --time-unit h",
-        says=("1 row(s) of a.csv begin at step 0 after saves", "attempt counts its own steps")),
+        says=("1 row of a.csv begin at step 0 after saves", "attempt counts its own steps")),
     Case("events-counted-from-0-after-saves", {"e.jsonl": lines(*job()[:9], (3000, "train.resume", {
         "attempt": 1, "step": 0}), (5000, "job.end", {"attempt": 1, "step": 100}))},
-        "ledger e.jsonl", says=("1 attempt(s) lost nearly all steps, though saved: if each",)),
+        "ledger e.jsonl", says=("1 attempt lost nearly all steps, though saved: if each",)),
     Case("a-column-of-dates", {"a.csv": "start,end,last_step,last_saved_step,exit\n"
         "0,10,1000,900,2026-03-02\n11,20,1800,1800,2026-03-02\n21,30,2700,2700,2026-03-03\n"
         "31,40,3600,3600,2026-03-03\n41,50,4500,4500,2026-03-04\n"}, "ledger a.csv --time-unit h",
@@ -428,5 +428,5 @@ CASES: list[Case] = [
     Case("a-job-that-was-suspended", {"s.txt": SACCT.format("2", "n[1-2]", "00:30:00")},
         "ledger s.txt", {"values.node_h": 1}),
     Case("a-job-that-was-suspended-in-words", {"s.txt": SACCT.format("2", "n[1-2]", "00:30:00")},
-        "-v ledger s.txt", says=("1 attempt(s) counted by Elapsed, shorter than from start to",)),
+        "-v ledger s.txt", says=("1 attempt counted by Elapsed, shorter than from start to",)),
 ]  # fmt: skip

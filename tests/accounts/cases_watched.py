@@ -100,14 +100,14 @@ CASES: list[Case] = [
             ("a", (50,)), ("b", (98, 99)), ("c", ()))}), 200, 224)},
         f"fit log.json {ZERO}",
         {"values.node_hours": 3 * (299 - 24), "values.mtbf_h.mean": (299 - 24) / 2},
-        says=("3 hole(s) in the samples, 8.0% of the time: the rate leaves them out",),
+        says=("3 holes in the samples, 8.0% of the time: the rate leaves them out",),
     ),
     Case(
         "Prometheus: nodes that are down at the first sample",
         {"log.json": up({"a": (0, 299, (0, 1, 50)), "b": (0, 299, (0, 98)), "c": (9, 299, (9,))})},
         f"fit log.json {ZERO} -v",
         {"values.n_failures": 2, "values.n_instants": 2, "frames.times.2.n_observed": 2},
-        says=("3 outage(s) under way when their node was first seen: no failures",),
+        says=("3 outages under way when their node was first seen: no failures",),
     ),
     Case(
         "changes after the states of all",
@@ -183,7 +183,7 @@ CASES: list[Case] = [
             )},
             f"fit log.json --nodes 8 {FEBRUARY} {ZERO}",
             {"values.n_failures": 3, "frames.times.2.n_observed": 3},
-            says=("event(s) left out that Kubernetes merged into others, as their instants are",
+            says=("events left out that Kubernetes merged into others, as their instants are",
                   "nodes fail more often than this log shows"),
         )
         for n in ({"count": 17}, {"count": None, "deprecatedCount": 17},
@@ -292,6 +292,6 @@ CASES: list[Case] = [
         )])},
         f"fit log.csv --nodes 10 {FEBRUARY} {ZERO}",
         {"values.balance.read": 36, "values.balance.left_out": 6, "values.balance.outages": 30},
-        says=("Of 36 rows read 6 are left out: 6 outage(s) from the end of the period on",),
+        says=("Of 36 rows read 6 are left out: 6 outages from the end of the period on",),
     ),
 ]  # fmt: skip

@@ -53,8 +53,8 @@ def test_run_says_what_is_replayed_and_what_was_closed() -> None:
     first = call("run", scenario, "--json", "--out", "out")
     assert first.exit_code == 0, first.output
     replayed, *notes = json.loads(first.stdout)["values"]["log_notes"]
-    assert replayed == "6 node failure(s) of 2 nodes in 100 h from 0 h on"
-    closed = "1 outage(s) without an end, closed by the next failure of the node"
+    assert replayed == "6 node failures of 2 nodes in 100 h from 0 h on"
+    closed = "1 outage without an end, closed by the next failure of the node"
     assert closed in notes
     again = call("run", scenario, "--out", "out")  # which finds it again
     assert f"Log: {closed}." in again.stdout

@@ -334,20 +334,20 @@ FORMS = {
     ),
     "Parquet of texts": Form(lambda: parquet(frame().astype(str))),
     "sacctmgr show event": Form(slurm_events, {}, (
-        "20 of 80 event(s) continue the one before", "1 event(s) of the whole cluster left out",
-        "1 event(s) left out whose state is no failure (MAINT)",
+        "20 of 80 events continue the one before", "1 event of the whole cluster left out",
+        "1 event left out whose state is no failure (MAINT)",
     )),
     "sacct": instants(slurm_jobs, "60 of 120 begin within a minute of another on the same node"),
     "kubectl get events": Form(
         lambda: json.dumps({"apiVersion": "v1", "items": kubernetes(), "kind": "List"}, indent=1),
-        {}, ("60 event(s) SystemOOM left out: the node is up",
-             "1 event(s) left out that are not about a node"),
+        {}, ("60 events SystemOOM left out: the node is up",
+             "1 event left out that are not about a node"),
     ),
     "kubectl get events --watch": Form(
         lambda: lines(json.dumps({"type": "ADDED", "object": one}) for one in kubernetes())
     ),
     "journalctl -k": instants(
-        lambda: xids(short_iso), "40 of 100", "60 Xid(s) 13 left out, of those that lose no node"
+        lambda: xids(short_iso), "40 of 100", "60 Xids 13 left out, of those that lose no node"
     ),
     "journalctl -k that begins with boots": instants(boot_first),
     "syslog": instants(lambda: xids(syslog)),

@@ -50,7 +50,7 @@ def test_an_error_that_ends_a_fit_says_what_was_left_out(tmp_path: Path) -> None
     (nodes := tmp_path / "nodes.csv").write_text(
         lines(["node,entry", *(f"{node},2025-01-01" for node in NODES)])
     )
-    left_out = rf"{len(OUTAGES)} outage\(s\) left out that began while their node was not there"
+    left_out = rf"{len(OUTAGES)} outages left out that began while their node was not there"
     with pytest.raises(CprsimError, match=left_out):
         outages_in(tmp_path, table(plain), nodes=nodes, period=("2024-01-01", "2026-01-01"))
 

@@ -85,8 +85,8 @@ LIVES = (
 )
 JANUARY = {"nodes": "dates", **MONTH}
 DATES = ("2024-01-01", "2024-01-02", "2024-01-10", "2024-01-12")
-MERGED = "outage(s) of nodes that were down already, merged into the outage under way"
-NO_END = "outage(s) without an end,"
+MERGED = "outages of nodes that were down already, merged into the outage under way"
+NO_END = "outage without an end,"
 TO_THE_END = "taken to last to the end of the observation: their repairs are not fitted"
 GOOD = {
     "unsorted, open and twice": Small(
@@ -112,7 +112,7 @@ GOOD = {
     "outside the period": Small(
         f"{TIDY}a,1,2\nb,20,30\na,90,91", HOURS | {"period": (10, 80)},
         {"start_h": [10], "end_h": [20], "ended": [True]},
-        ("1 outage(s) from the end of the period on left out",),
+        ("1 outage from the end of the period on left out",),
     ),
     "with an end, and without": Small(
         f"{TIDY}a,10,\na,10,12\na,40,\na,60,61\nb,70,71", OF_100_H,
@@ -130,7 +130,7 @@ GOOD = {
     "a cause that does not count, yet ends up-times": Small(
         "node,start,end,cause\na,1,2,disk\nb,5,6,Planned maintenance\nc,7,8,disk\n",
         OF_100_H | {"not_cause": "maintenance"}, {"chosen": [True, False, True]},
-        ("1 outage(s) of a cause with 'maintenance' count as none, but end up-times",),
+        ("1 outage of a cause with 'maintenance' count as none, but end up-times",),
     ),
     "repeats where a log has no ends": Small(
         "node,start\na,2024-05-01T10:00:00Z\na,2024-05-01T10:00:00.5Z\n", {}, {"n_outages": 1},
@@ -157,7 +157,7 @@ GOOD = {
         f"an end of {ends[0]}": Small(
             f"{TIDY}a,{rows[0]},{rows[1]}\na,{rows[2]},{ends[0]}\nb,{rows[3]},{ends[1]}\n", {},
             {"ended": [True, False, False]},
-            ("2 end(s) such as NULL, -, 0 or the year 9999 taken for none",),
+            ("2 ends such as NULL, -, 0 or the year 9999 taken for none",),
         )
         for rows, ends in (
             (DATES, ("9999-12-31", "9999-12-31T00:00")), (DATES, ("0001-01-01", "1970-01-01")),
@@ -177,16 +177,16 @@ GOOD = {
         {"tz": "Europe/Berlin", "period": ("2024-03-31", None)},
         {"origin": "2024-03-31T00:00:00+01:00", "start_h": [1.5, 2, 5040.5, 5041 + 2 / 3],
          "end_h": [2.5, 5043 + 1 / 3, 5041.5, 5043 + 1 / 3]},
-        ("3 local time(s) that summer time skips or repeats, taken as the earliest they can be",),
+        ("3 local times that summer time skips or repeats, taken as the earliest they can be",),
     ),
     "changes that change nothing": Small(
         "start,node,event\n2024-01-01 00:00,a,up\n2024-01-01 01:00,a,down\n2024-01-01 02:00,a,down"
         "\n2024-01-01 03:00,a,fenced\n2024-01-01 04:00,a,up\n2024-01-01 05:00,b,down\n",
         {"columns": {"state": "event"}, "ignore": ["event=Fenced"]},
         {"start_h": [0, 4], "end_h": [3, 4], "ended": [True, False]},
-        ("1 row(s) left out by --ignore event=Fenced",
-         "2 row(s) of nodes that are up",
-         "1 of 3 row(s) say that a node is down that was down already"),
+        ("1 row left out by --ignore event=Fenced",
+         "2 rows of nodes that are up",
+         "1 of 3 rows say that a node is down that was down already"),
     ),
     "down again at the instant at which it is up": Small(
         "start,node,state\n2024-01-01 00:00,a,down\n2024-01-01 01:00,a,up\n"
@@ -200,7 +200,7 @@ GOOD = {
     ),
     "words that are signs": Small(
         "start,node,state\n2024-01-01,a,✗\n2024-01-03,a,✓\n2024-01-05,a,-\n", {"down": "✗"},
-        {"start_h": [0], "end_h": [48]}, ("1 row(s) of planned work",),
+        {"start_h": [0], "end_h": [48]}, ("1 row of planned work",),
     ),
     "outages that are said again, whose ends may be missing": Small(
         "start,node,state\n2024-01-01,a,down\n2024-01-03,a,down\n2024-01-04,a,up\n", MONTH,
@@ -212,7 +212,7 @@ GOOD = {
             f"n{day % 5},2024-01-{day}T03:00,2024-02-20T08:30\n" for day in (17, 18, 19, 20, 22)
         ), {"period": ("2024-01-01T03:00", "2024-03-01T03:00")},
         {"ended": [True] + [False] * 5, "end_h": [2, 21 * 24, *[60 * 24] * 4]},
-        ("5 outage(s) of several days that end at the last instant of the log: under way still",),
+        ("5 outages of several days that end at the last instant of the log: under way still",),
     ),
     "a title with commas": Small(
         f"Outages, of 2024\nby, us\n\n{TIDY}a,2024-01-01,2024-01-02\nb,2024-01-03,2024-01-04\n", {},
@@ -227,19 +227,19 @@ GOOD = {
         f'{TIDY}"g[01-03,7]",2024-01-01,2024-01-02\n"x,y",2024-01-03,2024-01-04\n'
         '"Rack 5, left",2024-01-05,2024-01-06\n', {},
         {"node_names": ["Rack 5, left", "g01", "g02", "g03", "g7", "x", "y"], "n_outages": 7},
-        ("2 row(s) that name several nodes, an outage of each",),
+        ("2 rows that name several nodes, an outage of each",),
     ),
     "nodes of other notations": Small(
         f'{TIDY}g(01-02),2024-01-01,2024-01-02\n"g03\tg04",2024-01-03,2024-01-04\n'
         "G 4,2024-01-05,2024-01-06\ng5@a;g6@a,2024-01-07,2024-01-08\n"
         "-1,2024-01-09,2024-01-10\n#g7,2024-01-09,2024-01-10\n", {},
         {"node_names": ["G 4", "g01", "g02", "g03", "g5@a", "g6@a"], "n_outages": 7},
-        ("2 row(s) left out whose node is unknown, NULL, -, localhost or the like",),
+        ("2 rows left out whose node is unknown, NULL, -, localhost or the like",),
     ),
     "a node without a number": Small(
         TIDY + "".join(f"n{day},2024-01-{day},2024-01-{day}\n" for day in range(10, 20))
         + "login,2024-01-20,2024-01-21\n", {}, {"n_outages": 11},
-        ("1 row(s) of nodes without a number, where others have one: login",),
+        ("1 row of nodes without a number, where others have one: login",),
     ),
     "lists of nodes in JSON": Small(
         '{"node": ["a", "b"], "start": "2024-05-01", "gpus": [1, 2, 3]}\n'
@@ -259,7 +259,7 @@ GOOD = {
         ]), {"n_nodes": 10},
         {"start_h": [24, 144, 168], "end_h": [168, 144, 168], "ended": [False, True, False],
          "cause": ["Hardware / GPU"] * 3},
-        (f"2 {NO_END} still under way at the end of the observation", f"2 {MERGED}"),
+        ("2 outages without an end, still under way at the end of the observation", f"2 {MERGED}"),
     ),
     "LANL": Small(
         LANL_ROWS, {"system": 2},
@@ -285,8 +285,8 @@ GOOD = {
         "gpu005|2024-05-03T00:00:00|2024-05-03T10:00:00|IDLE+PLANNED|\n", {},
         {"node_names": ["gpu001", "gpu002", "gpu003", "gpu005"],
          "cause": ["DOWN / a|b"] * 3 + ["IDLE+DRAIN"]},
-        ("1 event(s) left out whose state is no failure (MAINT)",
-         "1 event(s) left out whose state is no failure (IDLE+PLANNED)"),
+        ("1 event left out whose state is no failure (MAINT)",
+         "1 event left out whose state is no failure (IDLE+PLANNED)"),
     ),
     "a job on several nodes that names the failed one": Small(
         SACCT % "gpu4", {}, {"node": [3], "placed": [True], "n_nodes": 9}
@@ -294,17 +294,17 @@ GOOD = {
     "a job on several nodes that names none": Small(
         SACCT % "" + "2|NODE_FAIL|2024-05-01T09:00:00|gpu[1-9]|\n", {},
         {"n_outages": 2, "placed": [False, False], "n_nodes": 9, "start_h": [0, 9]},
-        ("2 failure(s) of jobs on several nodes: the one that failed is not known",),
+        ("2 failures of jobs on several nodes: the one that failed is not known",),
     ),
     "events of Kubernetes without a partner": Small(
         of_kubernetes(), {},
         {"node_names": ["a", "b", "c"], "start_h": [0, 2, 3], "end_h": [1, 2, 3],
          "ended": [True, True, False], "cause": ["NodeNotReady", "Rebooted", "NodeNotReady"]},
-        ("2 row(s) of nodes that are up",
-         "2 of 4 row(s) say that a node is down that was down already",
-         "3 event(s) left out that Kubernetes merged into others, as their instants are not known: "
+        ("2 rows of nodes that are up",
+         "2 of 4 rows say that a node is down that was down already",
+         "3 events left out that Kubernetes merged into others, as their instants are not known: "
          "nodes fail more often than this log shows",
-         "1 event(s) Starting left out: the node is up"),
+         "1 event Starting left out: the node is up"),
     ),
     "Xids of every kind of kernel log": Small(
         f"Dec 31 23:00:00 a kernel: {GONE}\nJan  1 01:00:00 a kernel: {GONE}\n"
@@ -316,12 +316,12 @@ GOOD = {
         {"period": ("2023-12-31", None)},
         {"node_names": ["a", "b", "c", "this machine"], "node": [0, 0, 3, 1, 2],
          "start_h": [23, 25, 26, 27 + 0.2 / 3600, 34 + 0.003 / 3600]},
-        ("1 Xid(s) 13 left out, of those that lose no node",),
+        ("1 Xid 13 left out, of those that lose no node",),
     ),
     "samples that are no number": Small(
         of_prometheus("1N01" + 9 * "1"), {},
         {"start_h": [2 / 60], "n_nodes": 1, "window_given": [True, True]},
-        ("1 sample(s) that are no number left out",),
+        ("1 sample that are no number left out",),
     ),
 }  # fmt: skip
 

@@ -18,9 +18,7 @@ def test_a_chain_of_repeats_is_one_failure_from_the_first_to_the_last() -> None:
     rows = sorted(zip(merged.node.tolist(), merged.start_h.tolist(), merged.end_h.tolist(),
                       strict=True))  # fmt: skip
     assert rows == [(0, 1.0, 2.2), (0, 9.0, 9.0), (1, 1.5, 1.5), (1, 5.0, 7.0)]
-    assert (
-        str(merged.notes[-1]) == "3 failure(s) within 0.5 h of one of the same node merged into it"
-    )
+    assert str(merged.notes[-1]) == "3 failures within 0.5 h of one of the same node merged into it"
 
 
 def test_an_open_end_stays_open_where_it_is_merged() -> None:
@@ -61,4 +59,4 @@ def test_failures_of_nodes_near_in_time_are_one_event() -> None:
     assert failure_groups(outages(*rows)).max() == 1
     assert failure_groups(near).tolist() == [3, 1, 1]  # in a chain
     assert near.n_outages == 5
-    assert str(near.notes[-1]).startswith("2 failure(s) within 0.03333 h of the one before")
+    assert str(near.notes[-1]).startswith("2 failures within 0.03333 h of the one before")

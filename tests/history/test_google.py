@@ -46,8 +46,8 @@ def test_lines_that_are_damaged_or_of_other_events_are_counted(tmp_path: Path) -
         + '{"event_type": "job_sta\n'
     )
     notes = " / ".join(map(str, read_logs([log]).notes))
-    assert "4 line(s) that are no event left out: events.log:80" in notes
-    assert "1 event(s) 'node_drained' left out" in notes
+    assert "4 lines that are no event left out: events.log:80" in notes
+    assert "1 event 'node_drained' left out" in notes
 
 
 def test_jobs_in_one_log_are_told_apart(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_a_damaged_line_of_torchrun_is_counted_and_the_others_read(tmp_path, lin
     path.write_text(f"{SAMPLE.read_text('utf-8')}{line}\n", "utf-8")
     events, whole = read_logs([path]), read_logs([SAMPLE])
     n_lines = len(SAMPLE.read_text("utf-8").splitlines())
-    note = f"1 line(s) that are no event left out: damaged.log:{n_lines + 1}"
+    note = f"1 line that are no event left out: damaged.log:{n_lines + 1}"
     assert [str(one) for one in events.notes] == [*map(str, whole.notes), note]
     assert len(events.steps) == len(whole.steps)
     assert len(events.others) == len(whole.others)
@@ -115,8 +115,8 @@ def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
     path.write_text("\n".join(lines), "latin-1")
     events = read_logs([path])
     assert (len(events.steps), len(events.others)) == (1, 1)
-    assert str(events.notes[0]).startswith("7 line(s) that are no event left out: log.jsonl:2")
-    assert "1 event(s) 'coffee' left out" in str(events.notes[1])
+    assert str(events.notes[0]).startswith("7 lines that are no event left out: log.jsonl:2")
+    assert "1 event 'coffee' left out" in str(events.notes[1])
 
 
 EVENT = '{"time_unix_nano": 1700000000000000000, "event": "save.start", "step": 5}\n'

@@ -91,7 +91,7 @@ WRONG = {
         "failures={kind: injected, clock: wall, at: [60 h, 5000 h]}": (
             "failures.at.1", "beyond 100 times the job of 50 h"),
         JOB + "exponential, nodes: 16, mtbf: 9 h, role: any}": (
-            "failures.nodes", "this is the rate of 16 node(s), the job has 38"),
+            "failures.nodes", "this is the rate at 16 nodes, the job has 38"),
         JOB + "gamma, mtbf: 9 h}": ("failures.shape", "gamma needs it"),
         JOB + "exponential, mtbf: 9 h, shape: 2}": ("failures.shape", "no parameter of"),
         JOB + "exponential, mtbf: 1 s}": ("failures.mtbf", "failures per job"),

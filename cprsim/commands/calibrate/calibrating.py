@@ -32,6 +32,7 @@ from cprsim.logs.jobs.facts import (
 )
 from cprsim.logs.jobs.ledger import JobLedger, total_hours
 from cprsim.results.pipeline import simulate
+from cprsim.results.words import count
 from cprsim.scenario.logged import EachItsOwn, experiment_of
 
 FEWEST_FAILURES = 3
@@ -73,7 +74,8 @@ def calibrate(
     notes = [
         *([f"the gaps between failures have the {spread.name} {spread.mean:.4g}; a scenario takes "
            f"{_within(spread):g}"] if is_off and spread is not None else []),
-        *([f"how often {untold} job(s) saved can't be told: --saves-every says it"] * (untold > 0)),
+        *([f"how often {count(untold, 'job')} saved can't be told: --saves-every says it"] if untold
+          else []),
         *(f"the logs time no {kind} (0 s here): give it, as in --set costs.{kind}='30 s'"
           for kind in ("save", "load") if kind not in {cost.name for cost in costs}),
         *crash_loops(jobs),
@@ -152,7 +154,7 @@ def _scenario(
         "simulation": {"seed": 1, "replications": 1000},
     }  # fmt: skip
     origins = [
-        ("useful work", f"{useful_h:.5g} h", f"median of {len(jobs)} job(s)"),
+        ("useful work", f"{useful_h:.5g} h", f"median of {count(len(jobs), 'job')}"),
         ("step", f"{step_s:.5g} s" if isfinite(step_s) else "–",
          "median over jobs of the time of a step between saves"),
         ("MTBF", f"{fit.mean.mean:.4g} h ({fit.mean.low:.4g} to {fit.mean.high:.4g})",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.outages import MUCH, PLANNED_WORK, Outages, n_repeats, n_rows
+from cprsim.failures.outages import MUCH, PLANNED_WORK, Note, Outages, n_repeats, n_rows
 from cprsim.job.records import ROUNDED_Z_95, WEEK_H, Estimate, Ints
 from cprsim.logs.fit.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, FittedQuantity, Ranking, rank
@@ -288,9 +288,9 @@ def fit_failures(
         )
     groups = failure_groups(outages)
     if len(groups) < 2:
+        n = Note("merged", int(outages.in_window.sum()), "failure(s)")
         raise ParameterError(
-            f"{nothing}: its {int(outages.in_window.sum())} failure(s) all begin at the same "
-            f"instant; two instants at least are needed"
+            f"{nothing}: the log has {n}, at one instant; two instants at least are needed"
         )
     correlated, why_not = None, _why_not_fitted("uptimes", outages)
     try:

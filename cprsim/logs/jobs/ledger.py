@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import counted, one_line
+from cprsim.failures.outages import Note
 from cprsim.failures.sources import stream
 from cprsim.job.records import PARTS, S_PER_H, Estimate, Floats
 from cprsim.logs.jobs.attempts import ANEW, TOO_FAST
@@ -165,7 +166,10 @@ def notes_on_ends(jobs: Sequence[JobLedger]) -> list[str]:
         + ", ".join(f"{one_line(cause)} ({n})" for cause, n in causes.most_common(CAUSES_SHOWN))
         + more
         for what, causes, more in (("planned, no failures", planned, ""), failures) if causes
-    ] + [f"{anew} attempt(s) lost nearly all steps, though saved: {ANEW}"] * (anew > 0)  # fmt: skip
+    ] + [
+        str(Note("assumed", n, f"attempt(s) lost nearly all steps, though saved: {ANEW}"))
+        for n in [anew] if n
+    ]  # fmt: skip
 
 
 def _as_relaunch(stages: Iterable[tuple[str, Floats]]) -> Iterator[tuple[str, Floats]]:

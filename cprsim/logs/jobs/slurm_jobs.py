@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError
+from cprsim.failures.outages import Note
 from cprsim.logs.files import has_columns, head_of, trace_error
 from cprsim.logs.reading import no_row_where
 from cprsim.logs.slurm import NO_TIME, SACCT, bar_table, local_hours, node_lists
@@ -55,7 +56,10 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
         "that another row says, too": again,
     }
     why = pd.Series(np.select(list(left_out.values()), list(left_out), ""), rows.index)
-    notes = [f"{n} row(s) left out {reason}" for reason, n in why[why != ""].value_counts().items()]
+    notes = [
+        str(Note("dropped", n, f"row(s) left out {reason}"))
+        for reason, n in why[why != ""].value_counts().items()
+    ]
     if (rows := rows[why == ""]).empty:
         raise trace_error(tables[0], None, f"has no job that started; write it with {SACCT}")
     next_h = rows.groupby("job")["start_h"].shift(-1)
@@ -63,13 +67,13 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
         right = "if these are two clusters, write the column Cluster, too"
         raise ParameterError(f"job {rows['job'][twice].iloc[0]} runs twice at one time: {right}")
     if n_open := rows["end_h"].isna().sum():
-        notes.append(
-            f"{n_open} attempt(s) without an end counted to Elapsed, or to the last instant"
-        )
+        words = "attempt(s) without an end counted to Elapsed, or to the last instant"
+        notes.append(str(Note("assumed", n_open, words)))
     rows["end_h"] = rows["end_h"].fillna(next_h).fillna(rows[["start_h", "end_h"]].max(axis=None))
     rows["hours"] = rows["hours"].fillna(rows["end_h"] - rows["start_h"])
     if n_short := (rows["hours"] < rows["end_h"] - rows["start_h"] - 1 / 60).sum():
-        notes.append(f"{n_short} attempt(s) counted by Elapsed, shorter than from start to end")
+        words = "attempt(s) counted by Elapsed, shorter than from start to end"
+        notes.append(str(Note("assumed", n_short, words)))
     return rows.sort_values("end_h", kind="stable"), notes
 
 
