@@ -232,7 +232,7 @@ class Outages:
             raise ParameterError(f"no outage has a cause {criterion}; there are: {causes}")
         if but is None:
             return replace(self, chosen=chosen)
-        words = f"outage(s) of a cause with {but!r} count as none, but end up-times"
+        words = f"outage(s) of a cause with {but!r} counted as none, but ending up-times"
         note = Note("assumed", int(out.sum()), words)
         return replace(self, chosen=chosen, notes=(*self.notes, note))
 

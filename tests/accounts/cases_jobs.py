@@ -265,13 +265,17 @@ CASES: list[Case] = [
             ("steps-that-go-back", "0,10,1000,900,\n11,20,700,650,", "last_step: '700' lies"),
             ("a-step-time-in-ms", "0,10,9,9,1\n10,20,3609,,10000", "'10000' s for each of the"),
             ("a-step-time-in-h", "0,10,9,9,1\n10,20,3609,,.0028", "'.0028' s for each step"),
-            ("half-a-step-time", "0,1,1,1,9\n1,4,601,601,9\n4,9,1601,1601,9", "same share of all"),
+            ("half-a-step-time", "0,1,1,1,9\n1,4,601,601,9\n4,9,1601,1601,9", "one share of all"),
             ("a-save-of-0-where-none-was", "0,10,1000,900,\n11,20,1700,0,\n21,30,2600,2600,",
              "3: last_saved_step: '0' lies before the step at which its attempt began"),
             ("a-table-without-an-attempt", "0,9,900,900,\n10,20,1900,1900,\n21,41,3900,3900,\n"
              "60,70,7000,7000,", "5: last_step: '7000': over twice the steps an hour"),
         )
     ),
+    Case("a-crash-loop-makes-few-steps", {"a.csv":
+        "start,end,last_step,last_saved_step\n0,10,1000,950\n"
+        "11,11.1,952,950\n12,12.1,953,950\n13,13.1,951,950\n14,24,1950,1950\n"},
+        "ledger a.csv --time-unit h", {"frames.hours.0.hours": 19.5}, rel=0.02),
     Case("a-table-without-causes", {"a.csv":
         "start,end,last_step,last_saved_step\n0,10,1000,900\n11,20,1800,1800\n"},
         "ledger a.csv --time-unit h", {"values.n_failures": 1},
@@ -410,7 +414,7 @@ CASES: list[Case] = [
     Case("steps-counted-from-0-after-saves", {"a.csv":
         "start,end,first_step,last_step,last_saved_step\n0,10,0,1000,900\n11,20,0,900,900\n"},
         "ledger a.csv --time-unit h",
-        says=("1 row of a.csv begin at step 0 after saves", "attempt counts its own steps")),
+        says=("1 row of a.csv with step 0 after saves", "attempt counts its own steps")),
     Case("events-counted-from-0-after-saves", {"e.jsonl": lines(*job()[:9], (3000, "train.resume", {
         "attempt": 1, "step": 0}), (5000, "job.end", {"attempt": 1, "step": 100}))},
         "ledger e.jsonl", says=("1 attempt lost nearly all steps, though saved: if each",)),

@@ -130,7 +130,7 @@ GOOD = {
     "a cause that does not count, yet ends up-times": Small(
         "node,start,end,cause\na,1,2,disk\nb,5,6,Planned maintenance\nc,7,8,disk\n",
         OF_100_H | {"not_cause": "maintenance"}, {"chosen": [True, False, True]},
-        ("1 outage of a cause with 'maintenance' count as none, but end up-times",),
+        ("1 outage of a cause with 'maintenance' counted as none, but ending up-times",),
     ),
     "repeats where a log has no ends": Small(
         "node,start\na,2024-05-01T10:00:00Z\na,2024-05-01T10:00:00.5Z\n", {}, {"n_outages": 1},

@@ -99,7 +99,7 @@ def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
     down = _with_removals(down, changes[removed])
     counted["assumed", PLANNED_NOTE] = int(down["planned"].sum())
     instants = changes[(state == NEITHER) & ~removed]
-    counted["no_failure", "event(s) that announce a removal"] = int((removed & ~removes).sum())
+    counted["no_failure", "event(s) announcing a removal"] = int((removed & ~removes).sum())
     rows = pd.concat([down, instants.assign(end=instants["start"], planned=False, open=False)])
     note = "outage(s) begin within a minute of the end of another of the same node: one failure"
     rows = joined(rows.fillna({"end": np.inf}), REBOOT_H, note, counted)  # down still

@@ -143,7 +143,7 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     took_s = 3600 * (read["end_h"] - read["start_h"])
     per_s = (read["last_step"] - began) / took_s
     message = "{value}: over twice the steps an hour of the job: from where? Give first_step"
-    leaps = read["first_step"].isna() & (per_s > 2 * per_s.groupby(read["job"]).transform("median"))
+    leaps = read["first_step"].isna() & (per_s > 2 * _usual(per_s, took_s, read["job"]))
     no_row_where(leaps, in_order, path, "last_step", message)
     is_new = began.isna() & (read["last_step"] * read["step_seconds"] <= TOO_FAST * took_s)
     read.loc[is_new & ~read["job"].duplicated(), "first_step"] = 0.0
@@ -152,10 +152,10 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     no_row_where(share > TOO_FAST, in_order, path, "step_seconds", message)
     least, most = share.min(), share.max()
     is_same = most < min(1 / TOO_FAST, TOO_FAST * least) and took_s.max() > 2 * took_s.min()
-    message = "{value} s for each step fill a third of none, or the same share of all attempts"
+    message = "{value} s for each step fill a third of none, or one share of all: leave it out"
     no_row_where(share.notna() & (is_same or most < 1 / 3), in_order, path, "step_seconds", message)
     again = (read["first_step"] == 0.0) & (saved > 0.0)
-    words = f"row(s) of {path.name} begin at step 0 after saves, whose work counts as lost: {ANEW}"
+    words = f"row(s) of {path.name} with step 0 after saves, whose work counts as lost: {ANEW}"
     notes += [Note("assumed", int(again.sum()), words)] * bool(again.any())
     order = {job: place for place, job in enumerate(dict.fromkeys(rows["job"]))}
     read = read.sort_values("job", key=lambda jobs: jobs.map(order), kind="stable")
@@ -168,6 +168,19 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
         words = f"column(s) of {path.name} that were not read: {', '.join(map(str, others))}"
         notes.append(Note("dropped", None, words))
     return read
+
+
+def _usual(per_s: pd.Series[float], took_s: pd.Series[float], job: pd.Series) -> pd.Series[float]:
+    """Steps a second of each attempt's job: the median, weighted by the lengths of attempts.
+
+    The many short attempts of a crash loop, which make few steps, do not count for more.
+    """
+    paces = pd.DataFrame({"job": job, "per_s": per_s, "took_s": took_s}).dropna()
+    paces = paces.sort_values("per_s")
+    until = paces.groupby("job")["took_s"].transform(
+        lambda lengths: lengths.cumsum() / lengths.sum()
+    )
+    return job.map(paces[until >= 0.5].groupby("job")["per_s"].first())
 
 
 def _require_one_count(read: pd.DataFrame, rows: pd.DataFrame, path: Path) -> None:
