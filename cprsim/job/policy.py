@@ -381,7 +381,7 @@ class Policy:
         return any(rule.reverts in partial and not rule.replays for rule in self.rules)
 
     def risks_all(self, useful_h: float) -> bool:
-        """Whether all that a failure strikes is lost: no save is due, no live copy survives."""
+        """Whether a failure loses everything it strikes: no save is due, no live copy survives."""
         saves = (c.every_h is None or n_saves_due(c.every_h, useful_h) for c in self.captures)
         return not any(saves) and (self.leaves_stale or not any(rule.needs for rule in self.rules))
 

@@ -164,7 +164,7 @@ def _stays(
 
 
 def _without_holes(path: PathLike[str], outages: Outages, holes_h: Floats) -> Outages:
-    """With the hours in which nobody looked; raises TraceError for more than a tenth."""
+    """With the hours without samples; raises TraceError for more than a tenth."""
     unseen_h = float(np.diff(np.clip(holes_h, 0.0, outages.window_h)).sum())
     if (share := unseen_h / max(outages.node_hours, unseen_h, 1.0)) > MOST_UNSEEN:
         message = (

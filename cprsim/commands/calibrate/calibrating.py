@@ -217,10 +217,10 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> dict[s
 def _moved(
     jobs: Sequence[JobLedger], cut_h: Sequence[float], n_failures: tuple[int, int], sign: int
 ) -> tuple[str, float, float]:
-    """What lowers (1) or raises (-1) the share of useful hours most after the cut, and its values.
+    """The quantity that lowers (1) or raises (-1) the share of useful hours most, and its values.
 
-    That is the rate of `failures` [1/d], a part of what each costs [h], or the share of all `other`
-    hours: saves, slow work, whatever no incident explains.
+    Before and after the cut: the rate of `failures` [1/d], a part of what each costs [h], or the
+    share of all `other` hours: saves, slow work, whatever no incident explains.
     """
     rows = []
     for job, at_h in zip(jobs, cut_h, strict=True):

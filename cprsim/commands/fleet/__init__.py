@@ -153,7 +153,7 @@ def axes_of(over: Mapping[str, Any] | Sequence[str], *, is_one: bool = False) ->
 
 
 def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
-    """Every strategy at the values of the axes, after the scenario's own; checks the axes."""
+    """Every strategy at each point of the axes, and first at the scenario's own if it is none."""
     points: list[tuple[dict[str, Plain], LoadedScenario]] = []
     prepared = prepare(loaded)
     for key, axis in axes.items():

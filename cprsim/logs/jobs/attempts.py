@@ -184,7 +184,7 @@ def _usual(per_s: pd.Series[float], took_s: pd.Series[float], job: pd.Series) ->
 
 
 def _require_one_count(read: pd.DataFrame, rows: pd.DataFrame, path: Path) -> None:
-    """Raise TraceError where each attempt may have begun at step 0, as far as its pace tells."""
+    """Raise TraceError where each attempt may, by its pace, have begun at step 0."""
     tells = ["first_step", "last_saved_step"]
     untold = read[tells].isna().all(axis=1).groupby(read["job"]).transform("all")
     per_h = (read["last_step"] / (read["end_h"] - read["start_h"])).groupby(read["job"])

@@ -40,6 +40,7 @@ NEARLY_ALL = 0.9  # of the steps so far, beyond which an attempt that loses them
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
 SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
 LEDGER_PARTS = (*PARTS, "warm-up", "regroup", "replay", "rebuild", "degraded", "start")
+LOST_STEPS = f"attempt(s) lost nearly all steps, though saved: {ANEW}"
 INFERRED = {
     "leaps": "attempts that begin beyond every step that the log shows",
     "untold_saves": "job whose log tells no saves: their hours, unknown, count as work or degraded",
@@ -166,10 +167,7 @@ def notes_on_ends(jobs: Sequence[JobLedger]) -> list[str]:
         + ", ".join(f"{one_line(cause)} ({n})" for cause, n in causes.most_common(CAUSES_SHOWN))
         + more
         for what, causes, more in (("planned, no failures", planned, ""), failures) if causes
-    ] + [
-        str(Note("assumed", n, f"attempt(s) lost nearly all steps, though saved: {ANEW}"))
-        for n in [anew] if n
-    ]  # fmt: skip
+    ] + [str(Note("assumed", anew, LOST_STEPS))] * bool(anew)  # fmt: skip
 
 
 def _as_relaunch(stages: Iterable[tuple[str, Floats]]) -> Iterator[tuple[str, Floats]]:
