@@ -46,7 +46,7 @@ SEEN = 0.01  # of an overhead: a smaller change is hardly one
 WITHOUT = "none"  # what is tried in place of a scope's share
 AS_OTHERS = "as the others"  # the same where the rate of such failures alone is not known
 MTBF, SPARES = "failures.mtbf", "cluster.spares"  # keys
-NODES_PER_SPARE = 50  # tried where the scenario does not say how many spares there are
+NODES_PER_SPARE = 50  # assumed (2 % of the nodes); tried where the scenario gives no spares
 
 Changes = Mapping[str, Plain]  # values by key of a scenario
 CostsOf = Callable[[Sequence[Changes]], Mapping[str, Floats]]
