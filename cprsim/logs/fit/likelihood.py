@@ -119,7 +119,7 @@ class Likelihood:
         """Where scipy's BFGS ends, which seeks a slope of the mean; good enough to start from."""
         with np.errstate(all="ignore"):
             minimum = optimize.minimize(
-                self.mean_loss, start, method="BFGS", jac="3-point", options={"gtol": slope}
+                self.mean_loss, start, method="BFGS", jac="2-point", options={"gtol": slope}
             )
         if minimum.fun >= IMPOSSIBLE:
             raise NotConvergedError(f"{self.name}: no maximum of the likelihood found")
