@@ -62,7 +62,6 @@ def run(of: Sim, strikes: ScopedStrikes, rows: Ints, out: Results) -> int:
     spec, job = of.spec, of.job
     near_h = SAME_INSTANT * spec.useful_h
     nobody = FailedSlots(NONE, strikes.slot[:0], strikes.repair_h[:0])
-    job.n_losses = 0
     for row in rows:
         sim = Sim(spec, job, of.slots, of.recoveries, of.drawn, row, of.losses, None)
         start(sim)

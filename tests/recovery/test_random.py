@@ -14,6 +14,7 @@ from tests.simulators import SIMULATORS, assert_same_outcome, draws_of, logged, 
 
 N_AT_ONCE = 14  # cases of a test
 QUICK, ALL = 2, 12  # tests of each of 11 kinds: 308 and 1,848 cases
+OVER_STORAGE = "on a grid", "at once", "together"  # transfers end with others, or share a link
 ONCE_WRONG = {
     "random": (500_382,),  # two saves due at the end
     "together": (500_204,),
@@ -39,10 +40,7 @@ def require_agreement(kind: str, seed: int) -> None:
     assert expected.useful_h + sum(expected.hours) == pytest.approx(expected.wall_h, abs=1e-6)
     assert min(expected.hours, default=0.0) >= 0.0
     for simulator in ("simpy", "loop", "storage"):
-        if simulator != "storage" or kind in (
-            "on a grid",
-            "at once",
-        ):  # where its transfers end with others
+        if simulator != "storage" or kind in OVER_STORAGE:
             outcome = ran(simulator, job, failures, draws)
             assert_same_outcome(outcome, expected, (kind, seed, simulator))
 
