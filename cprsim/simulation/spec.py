@@ -462,7 +462,7 @@ def has_closed_form(spec: Spec) -> bool:
             if has_others or rule.replay_speed != 1.0 or not (to_save or to_start):
                 return False
         elif rule.reverts == SHARDS:
-            if n == 0 or n < spec.n_rules - 1:
+            if n < spec.n_rules - 1:
                 return False
         elif rule.reverts != STRUCK or rule.replays or rule.is_transparent or source == NONE:
             return False
