@@ -210,7 +210,7 @@ class Spec:
     rules: Annotated[list[RuleSpec], MOST_RULES]
     stages: Annotated[list[StageSpec], MOST_STAGES]  # those of all rules
     scopes: Annotated[list[ScopeSpec], MOST_SCOPES]
-    has_closed_form: bool  # `cycles.leap` takes it from failure to failure
+    has_closed_form: bool  # `closed_form_steps` takes it from failure to failure
 
 
 class Tables(NamedTuple):
