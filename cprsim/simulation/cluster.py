@@ -1,12 +1,11 @@
 """The cluster in SimPy: jobs on shared nodes, spares and storage, event by event.
 
-A job is a process (`RunningJob.run`). It arrives, waits for its nodes, and then processes one event
-after another: its own next event (`step.next_event`), the arrival of a requested node, or the end
-of a transfer. At each event `step` updates the state of the job. A repair is a process, free nodes
-are a `simpy.Container`, and the storage is a process that divides its bandwidth
-(`storage.SharedStorage`)::
+A job is a process (`RunningJob.run`). It arrives, waits for its nodes, and then processes events
+until it ends: its own next event (`step.next_event`), a granted node, or the end of a transfer. At
+each event `step` updates the state of the job. A repair is a process. Free nodes are a
+`simpy.Container`. The storage is a process that divides its bandwidth (`storage.SharedStorage`)::
 
-    job:   arrives --gets nodes--> runs --own event, node or transfer--> runs ... --> leaves
+    job:   arrives --(gets its nodes)--> runs --(processes an event)--> runs ... --> leaves
     node:  free --(a slot or a job takes it)--> in a job --(fails)--> in repair --> free
 
 `instants` orders simultaneous events. `run_one` runs a single job, `run_fleet` several.
@@ -29,15 +28,15 @@ from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, Instant, Process, TickClock
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.log import LogLines
-from cprsim.simulation.nodes import Ask, FreeNodes
+from cprsim.simulation.nodes import FreeNodes, NodeRequest
 from cprsim.simulation.saves import wanted
-from cprsim.simulation.spec import COLUMNS, FINISHED, GOING, NONE, SAME_INSTANT, spec_of
+from cprsim.simulation.spec import COLUMNS, FINISHED, NONE, RUNNING, SAME_INSTANT, spec_of
 from cprsim.simulation.state import N_OF_LOSS, Drawn, no_recovery, sim_of
 from cprsim.simulation.step import FailedSlots, complete, fail, next_event, start
-from cprsim.simulation.storage import ALL_ALONE, SharedSaves, SharedStorage, Transfers
+from cprsim.simulation.storage import NOT_SHARED, SharedSaves, SharedStorage, Transfers
 from cprsim.simulation.strikes import ScopedFailures, next_failure
 
-FIRST_DRAWS_OF_BLOCK = 64  # of each cost, in a new block
+FIRST_DRAWS_OF_BLOCK = 64  # values of each cost that a new block draws
 
 # --------------------------------------------------------------------------- shared resources
 
@@ -47,9 +46,9 @@ class SharedCluster:
 
     Parameters
     ----------
-    n_nodes : nodes for jobs; a job queues until enough of them are free; None: unlimited
+    n_nodes : nodes on which jobs start; a job waits until enough of them are free; None: unlimited
     n_spares : additional nodes to replace failed ones; None: a spare is always free
-    storage_bytes_per_h : total bandwidth of saves and loads; infinite: not shared
+    storage_bytes_per_h : bandwidth of all saves and loads together; infinite: not shared
     """
 
     def __init__(
@@ -60,55 +59,54 @@ class SharedCluster:
     ) -> None:
         self.env = TickClock()
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
-        # Jobs do not start on spares: the slots of all running jobs total at most `n_nodes`
-        self.room = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
-        # If nodes are unlimited, a job's nodes leave with it; these once they are repaired
-        self.n_leaving = 0
+        # All running jobs together have at most `n_nodes` slots: jobs do not start on spares
+        self.job_slots = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
+        self.n_to_drop = 0  # nodes in repair whose job has left: if nodes are unlimited, they leave
         self.storage: SharedStorage | None = None
         if storage_bytes_per_h < inf:
             self.storage = SharedStorage(self.env, storage_bytes_per_h)
 
     def admit(self, n: int) -> Process:
-        """Wait until a job has its nodes."""
-        if self.room is not None:
-            yield self.room.get(n)
-            yield Ask(self.free, n, ARRIVALS)
+        """Wait until `n` nodes are free for a new job, and take them."""
+        if self.job_slots is not None:
+            yield self.job_slots.get(n)
+            yield NodeRequest(self.free, n, ARRIVALS)
 
     def repair(self, returns_at_h: float) -> Process:
-        """Repair a node until that time."""
+        """Repair a node; it is free again at `returns_at_h`."""
         yield Instant(self.env, returns_at_h, RETURNS)
-        if self.n_leaving:
-            self.n_leaving -= 1
+        if self.n_to_drop:
+            self.n_to_drop -= 1
         else:
             self.free.put(1)
 
-    def take_back(self, n: int, n_vacant: int) -> None:
-        """Take back the nodes of a leaving job of n slots, `n_vacant` of which have none."""
-        if self.room is None:
-            self.n_leaving += n_vacant
+    def release_nodes(self, n: int, n_vacant: int) -> None:
+        """Free the nodes of a leaving job of `n` slots, of which `n_vacant` have no node."""
+        if self.job_slots is None:
+            self.n_to_drop += n_vacant
             return
         if n > n_vacant:
             self.free.put(n - n_vacant)
-        self.room.put(n)
+        self.job_slots.put(n)
 
 
 # --------------------------------------------------------------------------- failures and draws
 
 
 class BlockOfJobs:
-    """Failures and random draws of a job's replications, extended on demand."""
+    """A block of a job's replications: their failures and random draws, extended on demand."""
 
     def __init__(
         self,
         job: SimulatedJob,
         failures: ScopedFailures,
         draws: BlockDraws,
-        shared_saves: SharedSaves = ALL_ALONE,
+        shared_saves: SharedSaves = NOT_SHARED,
     ) -> None:
         self.job, self.failures, self.draws = job, failures, draws
         self.shared_saves = shared_saves
         self.spec, _ = spec_of(job)
-        self.losses: Floats = np.zeros((2 * self.spec.n_slots, N_OF_LOSS))  # of one step
+        self.losses: Floats = np.zeros((2 * self.spec.n_slots, N_OF_LOSS))  # of one event
         self.draw_costs(FIRST_DRAWS_OF_BLOCK)
         self.draw_failures(1)
 
@@ -122,11 +120,11 @@ class BlockOfJobs:
         """Draw the failures of at least the first n chunks of time."""
         drawn = self.failures.strikes(n_chunks)
         self.strikes = type(drawn)(drawn.until_h, *map(memoryview, drawn[1:]))  # type: ignore[arg-type]
-        self.no_slot = FailedSlots(NONE, self.strikes.slot[:0], self.strikes.repair_h[:0])
+        self.no_failure = FailedSlots(NONE, self.strikes.slot[:0], self.strikes.repair_h[:0])
 
 
 class JobResult(NamedTuple):
-    """Results of a job."""
+    """Results of one replication of a job."""
 
     start_h: float  # on the cluster's clock
     wall_h: float
@@ -135,7 +133,7 @@ class JobResult(NamedTuple):
     n_failures: int
     n_saves: int
     hours: list[float]  # in the order of `policy.parts`
-    losses: Floats  # reverted shards, (n, N_OF_LOSS)
+    losses: Floats  # a row per reverted shard, (n, N_OF_LOSS)
 
 
 # --------------------------------------------------------------------------- a job
@@ -149,7 +147,8 @@ class RunningJob:
     ) -> None:
         self.cluster, self.block, self.row = cluster, block, row
         self.rank = EventPriority(JOBS + number)
-        self.skips = not block.shared_saves.captures  # skip whole cycles, for speed
+        # skip whole cycles of work and save, for speed; saves over a shared storage vary
+        self.skips = not block.shared_saves.captures
         self.log: LogLines | None = None
 
     def run(self, arrive_h: float = 0.0) -> Process:
@@ -159,109 +158,109 @@ class RunningJob:
             yield Instant(env, arrive_h, ARRIVALS)
         yield from self.cluster.admit(n_nodes)
         self.begin(env.at_h)
-        self.plan()
-        while self.job.status == GOING:
+        self.find_next_event()
+        while self.job.status == RUNNING:
             own = Instant(env, self.began_h + self.to_h, self.rank)
             transfers = [flow.over for flow in self.transfers.flows.values()]
-            others = [*self.asks, *transfers]
+            others = [*self.requests, *transfers]
             yield env.any_of((own, *others)) if others else own
             if not any(event.processed for event in (own, *transfers)):
                 yield Instant(env, env.at_h, self.rank)  # only nodes: let earlier jobs act first
             if any(other.triggered for other in others):
-                self.receive(self.to_h if own.processed else env.at_h - self.began_h)
+                self.apply_shared_events(self.to_h if own.processed else env.at_h - self.began_h)
             else:
-                self.go_on()
-            self.plan()
+                self.apply_own_event()
+            self.find_next_event()
         return self.end(n_nodes)
 
     def begin(self, now_h: float) -> None:
-        """Set the job to its start."""
+        """Initialise the job's state at the instant at which it has its nodes."""
         block, self.began_h = self.block, now_h
         self.sim = sim_of(block.job, block.drawn, self.row, block.losses, self.log)
         self.job = self.sim.job
-        self.asks = list[Ask]()  # requests of waiting slots, in the order of the queue
+        self.requests = list[NodeRequest]()  # requests of waiting slots, in the order of the queue
         self.transfers = Transfers(self.cluster.storage, block.shared_saves, self.rank)
         self.losses = list[Floats]()
         self.find_failure(0, self.block.strikes.first[0, self.row])
         start(self.sim)
 
-    def plan(self) -> None:
-        """Find the job's next event, a failure or another, and its instant."""
+    def find_next_event(self) -> None:
+        """Find the job's next event and its instant; before it, start transfers and skip cycles."""
         job, free = self.job, self.cluster.free
-        while job.status == GOING:
-            self.look_ahead()
+        while job.status == RUNNING:
+            self.prepare_draws()
             fails_at_h = self.fails_at_h()
             if self.log is not None:
                 self.log.resumes(job)
             job.n_free = n_free = int(free.level)
             self.event = event = next_event(self.sim, fails_at_h)
-            self.trade(n_free)  # an elastic job may take nodes at any event
-            if job.status != GOING:
+            self.apply_node_changes(n_free)  # `next_event` admits returned nodes to elastic jobs
+            if job.status != RUNNING:
                 return
             if self.transfers.start_new(self.sim):
                 continue
             if self.log is not None:
                 self.log.name_activity(job)
-            may_skip = self.skips and not self.asks and not self.transfers.flows
+            may_skip = self.skips and not self.requests and not self.transfers.flows
             if not may_skip or not skip_cycles(self.sim, event, fails_at_h):
-                near_h = SAME_INSTANT * self.sim.spec.useful_h
-                self.fails_next = event.fails_h < event.at_h - near_h  # failures come last
+                tie_h = SAME_INSTANT * self.sim.spec.useful_h
+                self.fails_next = event.fails_h < event.at_h - tie_h  # in a tie failures come last
                 self.to_h = max(job.now_h, event.fails_h) if self.fails_next else event.at_h
                 return
 
-    def go_on(self) -> None:
-        """Advance to the planned instant, and apply its event."""
+    def apply_own_event(self) -> None:
+        """Advance the job to its own next event, and apply the event."""
         job, block = self.job, self.block
-        if self.fails_next and self.failure == NONE:  # only a bound so far: see `fails_at_h`
+        if self.fails_next and self.failure == NONE:  # `fails_at_h` gave a bound: draw further
             block.draw_failures(self.chunk + 1)
             return
         job.n_free = n_free = int(self.cluster.free.level)
         self.advance(self.to_h)
         if self.fails_next:
             n, strikes = self.failure, block.strikes
-            of = slice(strikes.first_slot[n], strikes.first_slot[n + 1])
-            fail(self.sim, FailedSlots(strikes.scope[n], strikes.slot[of], strikes.repair_h[of]))
+            hit = slice(strikes.first_slot[n], strikes.first_slot[n + 1])
+            fail(self.sim, FailedSlots(strikes.scope[n], strikes.slot[hit], strikes.repair_h[hit]))
             self.find_failure(self.chunk, n + 1)
         else:
-            complete(self.sim, self.event, block.no_slot)
-        self.trade(n_free)
+            complete(self.sim, self.event, block.no_failure)
+        self.apply_node_changes(n_free)
 
-    def receive(self, now_h: float) -> None:
-        """Process an instant at which slots got nodes or transfers ended.
+    def apply_shared_events(self, now_h: float) -> None:
+        """Give slots the nodes granted at this instant, and end the transfers that end now.
 
-        A simultaneous failure is processed afterwards.
+        A failure at the same instant is processed afterwards.
         """
         job = self.job
-        n_got = sum(ask.triggered for ask in self.asks)
-        self.asks = self.asks[n_got:]  # earlier requests are granted first
+        n_got = sum(request.triggered for request in self.requests)
+        self.requests = self.requests[n_got:]  # earlier requests are granted first
         self.advance(min(self.to_h, max(job.now_h, now_h)))
         self.transfers.end_moved(self.sim)
         n_free = int(self.cluster.free.level)
-        job.n_free = n_free + n_got  # the step takes `n_got` of them
+        job.n_free = n_free + n_got  # `complete` takes `n_got` of them
         if n_got:
-            job.next_return_h = job.now_h  # the step hands them out
-        event = self.event._replace(commits_h=job.now_h)  # the ended transfers may be saves
-        complete(self.sim, event, self.block.no_slot)
-        self.trade(n_free)
+            job.next_return_h = job.now_h  # so `complete` gives them to slots
+        event = self.event._replace(commits_h=job.now_h)  # commits saves whose transfer ended
+        complete(self.sim, event, self.block.no_failure)
+        self.apply_node_changes(n_free)
 
     def advance(self, to_h: float) -> None:
-        """Book the hours up to an instant."""
+        """Advance the job to an instant, and account its hours."""
         step.advance(self.sim, to_h, self.event)
         self.transfers.move_link(self.sim)
 
     def find_failure(self, chunk: int, failure: int) -> None:
-        """Find the job's next failure, if it is drawn already."""
+        """Find the first failure from `failure` in `chunk` on; NONE if it is not drawn yet."""
         self.chunk, self.failure = next_failure(self.block.strikes, self.row, chunk, failure)
 
     def fails_at_h(self) -> float:
-        """Time of the next failure on the failures' clock; a lower bound if it is not drawn."""
+        """Hour of the next failure on the failures' clock; a lower bound if it is not drawn yet."""
         strikes = self.block.strikes
         if self.failure == NONE and self.chunk < len(strikes.first):  # another job drew more
             self.find_failure(self.chunk, strikes.first[self.chunk, self.row])
         return strikes.until_h if self.failure == NONE else strikes.at_h[self.failure]
 
-    def look_ahead(self) -> None:
-        """Provide the draws and recovery records that the next step may need."""
+    def prepare_draws(self) -> None:
+        """Provide the draws and recovery records that the next event may need."""
         block, (n_of_saves, n, n_recoveries) = self.block, wanted(self.sim)
         if max(n, n_of_saves if block.saves_vary else 0) > block.n_drawn:
             block.draw_costs(2 * block.n_drawn)
@@ -272,30 +271,30 @@ class RunningJob:
 
     # ----------------------------------------------------------------- nodes
 
-    def trade(self, n_free: int) -> None:
-        """Apply a step's changes to the cluster, which had `n_free` free nodes before it."""
+    def apply_node_changes(self, n_free: int) -> None:
+        """Apply an event's changes to the cluster, which had `n_free` free nodes before it."""
         cluster, job, slots = self.cluster, self.job, self.sim.slots
         if job.n_losses:
             self.losses.append(self.block.losses[: job.n_losses].copy())
             job.n_losses = 0
         if n_free > job.n_free:
-            taken = Ask(cluster.free, n_free - job.n_free, JOBS)
-            assert taken.triggered, "the nodes that a step found free are granted"
+            taken = NodeRequest(cluster.free, n_free - job.n_free, JOBS)
+            assert taken.triggered, "a request for a free node is granted immediately"
         for n in range(job.n_repairs):  # slots[n] holds the nth repair: see `state.Slot`
             cluster.env.process(cluster.repair(self.began_h + slots[n].returns_at_h))
-        job.n_repairs, job.next_return_h = 0, inf  # from here on the cluster tracks them
-        for _ in range(job.n_queued - len(self.asks)):
-            self.asks.append(Ask(cluster.free, 1, JOBS))
+        job.n_repairs, job.next_return_h = 0, inf  # `SharedCluster.repair` tracks them
+        for _ in range(job.n_queued - len(self.requests)):
+            self.requests.append(NodeRequest(cluster.free, 1, JOBS))
 
     def end(self, n_nodes: int) -> JobResult:
-        """End the job: release its nodes, and return its results."""
+        """Free the job's nodes, stop its transfers, and return its results."""
         job, slots = self.job, self.sim.slots
-        for ask in self.asks:
-            if ask.triggered:  # at this instant
+        for request in self.requests:
+            if request.triggered:  # granted at this instant
                 self.cluster.free.put(1)
-            ask.cancel()
+            request.cancel()
         self.transfers.stop()
-        self.cluster.take_back(n_nodes, sum(slot.vacant for slot in slots.values()))
+        self.cluster.release_nodes(n_nodes, sum(slot.vacant for slot in slots.values()))
         step.end(self.sim)
         if self.log is not None:
             self.log.end(job, self.sim.spec)
@@ -305,11 +304,11 @@ class RunningJob:
             self.began_h, job.now_h, job.frontier_h, job.status == FINISHED, job.n_failures,
             job.n_saves, [job.hours[COLUMNS.index(part)] for part in parts], losses,
         )  # fmt: skip
-        del self.job, self.sim, self.asks, self.transfers, self.losses
+        del self.job, self.sim, self.requests, self.transfers, self.losses
         return result
 
 
-# --------------------------------------------------------------------------- run one job, or many
+# --------------------------------------------------------------------------- runs
 
 
 def run_one(
@@ -324,7 +323,7 @@ def run_one(
 
     Parameters
     ----------
-    skips : whether to skip whole cycles of work and save; skipped cycles have no log lines
+    skips : skip whole cycles of work and save; the log has no lines of skipped cycles
     """
     cluster = SharedCluster(n_spares=job.cluster.n_spares)
     running = RunningJob(cluster, BlockOfJobs(job, failures, draws), row)
@@ -336,7 +335,7 @@ def run_one(
 def run_fleet(
     cluster: SharedCluster, arrive_h: Sequence[float], jobs: Sequence[tuple[BlockOfJobs, int]]
 ) -> list[JobResult]:
-    """Run several jobs, each a replication (block, row), and return their results."""
+    """Run jobs that share a cluster, each a replication (block, row); return their results."""
     processes = [
         cluster.env.process(RunningJob(cluster, block, row, number).run(at_h))
         for number, (at_h, (block, row)) in enumerate(zip(arrive_h, jobs, strict=True))

@@ -18,12 +18,12 @@ from cprsim.simulation.spec import (
     ALL,
     DETECT,
     FINISHED,
-    GOING,
     LOAD,
     LOST,
     MOST_SOURCES,
     NONE,
     PROGRESS,
+    RUNNING,
     SAME_INSTANT,
     SAVE,
     UPTIME,
@@ -363,7 +363,7 @@ def closed_form_steps(
     job.now_h, job.progress_h, job.frontier_h = now_h, progress_h, frontier_h
     job.hours[LOST] += lost_h
     job.hours[SAVE] += saved_h
-    if number > first_number and job.status == GOING:
+    if number > first_number and job.status == RUNNING:
         keep_latest(sim, 0, 1, number - 1)
         stand_on_grid(sim, 0, (number - 1) * saves.every_h)
     return chunk, failure, struck

@@ -8,14 +8,14 @@ from simpy.events import EventPriority, ProcessGenerator
 Process = ProcessGenerator
 
 RETURNS = EventPriority(0)  # a node comes back from repair
-TRANSFERS = EventPriority(2)  # after what these trigger (SimPy's 1): a transfer ends
-JOBS = EventPriority(3)  # then jobs, by their number, which is added
-ARRIVALS = EventPriority(1 << 40)  # then jobs that arrive, or wait for their nodes
-TICKS = 2.0**34  # per hour: what is nearer than .2 us is one instant
+TRANSFERS = EventPriority(2)  # a transfer ends; after grants of returned nodes (SimPy's 1)
+JOBS = EventPriority(3)  # jobs act, in order of their numbers, which are added to this
+ARRIVALS = EventPriority(1 << 40)  # jobs arrive, or get their nodes
+TICKS = 2.0**34  # per hour; times less than 0.2 us apart are one instant
 
 
 class TickClock(simpy.Environment):
-    """SimPy's clock, in ticks; `at_h` is the `Instant` that came last, not rounded to them."""
+    """SimPy's clock, in ticks; `at_h` is the time of the last `Instant`, not rounded to ticks."""
 
     at_h = 0.0
 
@@ -23,7 +23,8 @@ class TickClock(simpy.Environment):
 class Instant(simpy.Event):
     """A timeout until an instant, with a rank among the events of that instant.
 
-    On a grid that floats add exactly (up to 2**18 h), so that rounding does not decide the order.
+    Times are multiples of a tick, which floats add exactly (up to 2**18 h): rounding never decides
+    the order.
     """
 
     def __init__(self, env: TickClock, at_h: float, rank: EventPriority) -> None:
@@ -34,7 +35,7 @@ class Instant(simpy.Event):
         env.schedule(self, rank, max(0.0, round(at_h * TICKS) / TICKS - env.now))
 
 
-def come_now(event: simpy.Event, rank: EventPriority) -> None:
+def trigger(event: simpy.Event, rank: EventPriority) -> None:
     """Trigger an event now, with a rank among the events of this instant."""
     event._ok, event._value = True, None
     event.env.schedule(event, rank)

@@ -9,7 +9,7 @@ import numpy as np
 from cprsim.compiling import left_out
 from cprsim.failures.sources import require_room
 from cprsim.job.records import Activity, EventKind, EventLog
-from cprsim.simulation.spec import COLUMNS, FINISHED, GOING, NONE, Spec
+from cprsim.simulation.spec import COLUMNS, FINISHED, NONE, RUNNING, Spec
 
 if TYPE_CHECKING:
     from cprsim.simulation.state import JobState, Sim
@@ -85,7 +85,7 @@ class LogLines:
         self._n_named = len(lines)
 
     def _activity(self, job: JobState) -> Activity:
-        if job.status != GOING:
+        if job.status != RUNNING:
             return Activity.OVER
         if job.blocked_by != NONE:
             return ACTIVITIES[COLUMNS[job.blocked_by]]

@@ -1,4 +1,4 @@
-"""Free nodes, and who waits for them."""
+"""Free nodes, and the queue of requests for them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from simpy.events import EventPriority
 from simpy.resources.container import ContainerGet
 
 
-class Ask(ContainerGet):
+class NodeRequest(ContainerGet):
     """A request for `n` nodes; slots are served before jobs, and each in the order of requests."""
 
     def __init__(self, free: FreeNodes, n: int, rank: EventPriority) -> None:
-        self.key = rank, next(free.asked)
+        self.key = rank, next(free.request_numbers)
         super().__init__(free, n)
 
 
-class InOrder(list[Ask]):
-    """Who waits; SimPy's `SortedQueue` would sort them all for each."""
+class RequestQueue(list[NodeRequest]):
+    """Waiting requests by rank; SimPy's `SortedQueue` would sort all of them at each request."""
 
-    def append(self, ask: Ask) -> None:
-        insort(self, ask, key=attrgetter("key"))
+    def append(self, request: NodeRequest) -> None:
+        insort(self, request, key=attrgetter("key"))
 
 
 class FreeNodes(simpy.Container):
-    """Free nodes; the first who asks and does not find enough of them holds up all after him."""
+    """Free nodes; while the first request waits, all later ones wait too."""
 
-    GetQueue = InOrder
+    GetQueue = RequestQueue
 
     def __init__(self, env: simpy.Environment, n: int) -> None:
-        self.asked = count()
+        self.request_numbers = count()
         super().__init__(env, init=n)

@@ -275,19 +275,19 @@ def ask_for_nodes(sim: Sim, recovery: int) -> int:
     for n in range(job.n_recent):
         slot = slots[n].recent
         if slots[slot].vacant and slots[slot].recovery == recovery:
-            if slots[slot].asked:
+            if slots[slot].requested:
                 n_waiting += 1
             else:
                 first, last = min(first, slot), max(last, slot)
     for slot in range(first, last + 1):
-        if not slots[slot].vacant or slots[slot].asked or slots[slot].recovery != recovery:
+        if not slots[slot].vacant or slots[slot].requested or slots[slot].recovery != recovery:
             continue
         if job.n_free > 0:
             job.n_free -= 1
             slots[slot].vacant = False
         else:
             n_waiting += 1
-            slots[slot].asked = True
+            slots[slot].requested = True
             slots[job.n_queued].queued = slot
             job.n_queued += 1
     return n_waiting
@@ -308,7 +308,7 @@ def has_to_wait(sim: Sim, place: int, stage: StageSpec) -> bool:
     waiting.begun = job.n_begun
     for n in range(job.n_recent):
         slot = slots[n].recent
-        if slots[slot].recovery == place and slots[slot].asked:
+        if slots[slot].recovery == place and slots[slot].requested:
             slots[slot].recovery = behind
     recoveries[place].n_slots -= n_waiting
     return False
@@ -335,7 +335,7 @@ def return_nodes(sim: Sim, until_h: float) -> None:
     job.n_queued -= n_given
     for n in range(n_given):
         slot = slots[n].queued
-        slots[slot].vacant = slots[slot].asked = False
+        slots[slot].vacant = slots[slot].requested = False
     for n in range(job.n_queued):
         slots[n].queued = slots[n + n_given].queued
     place = begun_after(sim, NONE)

@@ -11,9 +11,9 @@ from cprsim.simulation.cycles import closed_form_steps, skip_cycles
 from cprsim.simulation.saves import wanted
 from cprsim.simulation.spec import (
     COLUMNS,
-    GOING,
     NONE,
     OF_JOB,
+    RUNNING,
     SAME_INSTANT,
     STOPPED,
     WANTS_FAILURES,
@@ -67,19 +67,19 @@ def run(of: Sim, strikes: ScopedStrikes, rows: Ints, out: Results) -> int:
         start(sim)
         n_losses = job.n_losses
         chunk, failure = next_failure(strikes, row, 0, strikes.first[0, row])
-        while job.status == GOING:
+        while job.status == RUNNING:
             struck = False
             if spec.has_closed_form and job.n_recoveries == 0 and job.stalled_by == NONE:
                 chunk, failure, struck = closed_form_steps(sim, strikes, chunk, failure)
-            if job.status == GOING and not has_room(sim):
+            if job.status == RUNNING and not has_room(sim):
                 job.status = WANTS_MORE
                 break
             if not struck:
-                if job.status != GOING:
+                if job.status != RUNNING:
                     break
                 fails_at_h = strikes.until_h if failure == NONE else strikes.at_h[failure]
                 event = next_event(sim, fails_at_h)
-                if job.status != GOING:
+                if job.status != RUNNING:
                     break
                 if skip_cycles(sim, event, fails_at_h):
                     continue

@@ -49,7 +49,7 @@ OUTSIDE = int(Level.OUTSIDE)
 STOPPING = -2  # in place of a capture: the job waits for the save before a stop
 
 # What has become of a replication. WANTS_MORE: it needs more draws or room, and runs again
-GOING, FINISHED, STOPPED, WANTS_FAILURES, WANTS_MORE = range(5)
+RUNNING, FINISHED, STOPPED, WANTS_FAILURES, WANTS_MORE = range(5)
 
 SAME_INSTANT = (
     1e-11  # of the job: instants nearer than that are one, as they may differ by rounding

@@ -96,7 +96,7 @@ class Slot:
     recent: int  # the nth slot of which something may be missing
     left: bool  # the live tiers: other slots hold all copies
     vacant: bool  # its node is lost, and it has no other
-    asked: bool  # and it waits for one
+    requested: bool  # and a new one is requested
     queued: int  # the nth slot that waits for a node, the first to ask first
     returns_at_h: float  # the nth node in repair
     reloaded_at_h: float  # progress at which its shard alone went back last ...
@@ -111,7 +111,7 @@ class JobState:
     """A job: its clock, work, saves, failures, copies and nodes."""
 
     now_h: float  # wall time since its start
-    status: int  # GOING, or what has become of it
+    status: int  # RUNNING, or what has become of it
     # work
     progress_h: float
     frontier_h: float  # the most progress so far: below it, work is done again

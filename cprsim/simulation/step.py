@@ -33,10 +33,10 @@ from cprsim.simulation.spec import (
     COLUMNS,
     DEGRADED,
     FINISHED,
-    GOING,
     LOST,
     NONE,
     PLANNED,
+    RUNNING,
     SAME_INSTANT,
     SAVE,
     SHARDS,
@@ -82,7 +82,7 @@ def start(sim: Sim) -> None:
     for n in range(job.n_recent):
         slot = slots[n].recent
         slots[slot].recovery = NONE
-        slots[slot].vacant = slots[slot].asked = False
+        slots[slot].vacant = slots[slot].requested = False
     copies.begin(sim)
     job.now_h = job.progress_h = job.frontier_h = job.blocked_h = 0.0
     job.stale_h = job.stale_since_reload_h = 0.0
@@ -98,7 +98,7 @@ def start(sim: Sim) -> None:
     job.link_bytes = job.link_read_at_h = 0.0
     job.n_free = spec.n_spares
     job.frontier_at_failure_h = -1.0
-    job.status = GOING
+    job.status = RUNNING
     for capture in range(spec.n_captures):
         saves.stand_on_grid(sim, capture, 0.0)
         job.saves[capture].n_begun = job.saves[capture].n_in_flight = 0
@@ -119,7 +119,7 @@ def next_event(sim: Sim, fails_at_h: float) -> Next:
     while True:
         blocked = job.blocked_by != NONE
         works = not blocked and works_on(sim)
-        if job.status != GOING:
+        if job.status != RUNNING:
             return NOTHING_NEXT
         if job.now_h >= spec.end_h:
             job.status = FINISHED if spec.end_is_planned and job.progress_h > 0.0 else STOPPED
@@ -374,7 +374,7 @@ def strike(sim: Sim, failure: FailedSlots) -> None:
     job.n_struck = 0
     for n in range(spec.n_slots if all_slots else len(failure.slots)):
         slot = n if all_slots else failure.slots[n]
-        if slots[slot].asked:  # it has no node
+        if slots[slot].requested:  # it has no node
             continue
         slots[job.n_struck].struck = slot
         job.n_struck += 1
@@ -393,7 +393,7 @@ def note_failed(sim: Sim, failure: FailedSlots) -> None:
     all_slots = failure.scope == sim.spec.silent and not stopped
     for n in range(sim.spec.n_slots if all_slots else len(failure.slots)):
         slot = n if all_slots else failure.slots[n]
-        missed = stopped or sim.slots[slot].asked
+        missed = stopped or sim.slots[slot].requested
         note(sim, EventKind.MISSED if missed else EventKind.FAILED, slot)
 
 

@@ -9,17 +9,16 @@ from typing import NamedTuple
 import simpy
 from simpy.events import EventPriority
 
-from cprsim.simulation.instants import JOBS, TICKS, TRANSFERS, Instant, Process, TickClock, come_now
+from cprsim.simulation.instants import JOBS, TICKS, TRANSFERS, Instant, Process, TickClock, trigger
 from cprsim.simulation.recoveries import rate_of_each
 from cprsim.simulation.spec import NONE
 from cprsim.simulation.state import Sim
 
 
 class FlowGroup:
-    """Flows with the same highest rate of a transfer, hence at one rate.
+    """Flows with the same highest rate per transfer, hence with the same rate.
 
-    An odometer counts the bytes that a transfer moves, so that a change of the rate needs no update
-    of the flows.
+    The odometer counts the bytes that one transfer has moved: a change of the rate updates no flow.
     """
 
     def __init__(self, cap: float) -> None:
@@ -39,36 +38,36 @@ class Flow:
 
 
 class SharedStorage:
-    """Bandwidth that flows share: each has its highest rate, or the common one that is left."""
+    """Bandwidth that flows share: each has its highest rate, or an equal part of the rest."""
 
     def __init__(self, env: TickClock, bytes_per_h: float) -> None:
         self.env, self.bytes_per_h, self.n_begun = env, bytes_per_h, 0
         self.groups = dict[float, FlowGroup]()  # those with flows, by their highest rate
         self.group_of = dict[Flow, tuple[FlowGroup, float, int]]()  # and the flow's place there
-        self.read_at_h = 0.0
+        self.updated_at_h = 0.0
         self.earlier = env.event()
         self.next_end: tuple[float, Flow | None] = (inf, None)
         self.wakes_h = inf
-        env.process(self.runs())
+        env.process(self.end_flows())
 
-    def runs(self) -> Process:
-        """End flows in order; `earlier` wakes the process if the next end moves forward."""
+    def end_flows(self) -> Process:
+        """End flows in order; `earlier` wakes the process if the next end becomes earlier."""
         while True:
             self.earlier = self.env.event()
             self.wakes_h, _ = self.next_end
             own = Instant(self.env, self.wakes_h, TRANSFERS) if self.wakes_h < inf else None
             yield self.earlier if own is None else own | self.earlier
-            self.read()
+            self.update_odometers()
             at_h, flow = self.next_end
             while flow is not None and at_h <= self.env.at_h + 1.0 / TICKS:
-                self.take(flow)
-                come_now(flow.over, flow.rank)
+                self.remove(flow)
+                trigger(flow.over, flow.rank)
                 at_h, flow = self.first_end()
             self.balance()
 
     def start(self, n: int, each_bytes: float, cap: float, rank: EventPriority = JOBS) -> Flow:
         """Start a flow of `n` equal transfers of a job."""
-        self.read()
+        self.update_odometers()
         flow = Flow(self.env.event(), n, each_bytes, rank)
         group = self.groups.setdefault(cap, FlowGroup(cap))
         self.n_begun += 1
@@ -81,11 +80,11 @@ class SharedStorage:
     def stop(self, flow: Flow) -> None:
         """Stop a flow before its end."""
         if flow in self.group_of:
-            self.read()
-            self.take(flow)
+            self.update_odometers()
+            self.remove(flow)
             self.balance()
 
-    def take(self, flow: Flow) -> None:
+    def remove(self, flow: Flow) -> None:
         """Remove a flow."""
         group, *place = self.group_of.pop(flow)
         del group.flows[bisect_left(group.flows, tuple(place))]
@@ -97,15 +96,15 @@ class SharedStorage:
         """Bytes that each transfer of a flow has moved."""
         if flow not in self.group_of:
             return flow.each_bytes
-        self.read()
+        self.update_odometers()
         group, ends_bytes, _ = self.group_of[flow]
         return flow.each_bytes - max(0.0, ends_bytes - group.odometer_bytes)
 
-    def read(self) -> None:
+    def update_odometers(self) -> None:
         """Advance the odometers to the current instant."""
         for group in self.groups.values():
-            group.odometer_bytes += (self.env.at_h - self.read_at_h) * group.bytes_per_h
-        self.read_at_h = self.env.at_h
+            group.odometer_bytes += (self.env.at_h - self.updated_at_h) * group.bytes_per_h
+        self.updated_at_h = self.env.at_h
 
     def first_end(self) -> tuple[float, Flow | None]:
         """Return the earliest end of a flow, and the flow; infinite and None without flows."""
@@ -113,7 +112,7 @@ class SharedStorage:
         for group in self.groups.values():
             ends_bytes, _, flow = group.flows[0]
             left_bytes = max(0.0, ends_bytes - group.odometer_bytes)
-            ends_at_h = self.read_at_h + left_bytes / group.bytes_per_h
+            ends_at_h = self.updated_at_h + left_bytes / group.bytes_per_h
             if ends_at_h < at_h:
                 at_h, first = ends_at_h, flow
         return at_h, first
@@ -143,7 +142,7 @@ class SharedSaves(NamedTuple):
     bytes_per_h: float = 1.0
 
 
-ALL_ALONE = SharedSaves()
+NOT_SHARED = SharedSaves()
 
 LINK = (NONE, 0)  # key of the loads, which share the link of the job
 Key = tuple[int, int]  # capture and number of a save; negative: the save stalls the job

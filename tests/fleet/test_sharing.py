@@ -33,7 +33,7 @@ def queue_jobs(n: int, jobs: list[tuple[float, int, float]]) -> list[float]:
         yield from cluster.admit(n_nodes)
         start_h[number] = cluster.env.now
         yield cluster.env.timeout(wall_h)
-        cluster.take_back(n_nodes, 0)
+        cluster.release_nodes(n_nodes, 0)
 
     for number, job in enumerate(jobs):
         cluster.env.process(life(number, *job))
@@ -52,7 +52,7 @@ def test_nodes_are_neither_made_nor_lost() -> None:
     cluster.env.process(cluster.admit(4))
     cluster.env.process(cluster.repair(5.0))
     cluster.env.run(until=1.0)
-    cluster.take_back(4, 1)
+    cluster.release_nodes(4, 1)
     assert cluster.free.level == 3
     cluster.env.run()
     assert cluster.free.level == 4

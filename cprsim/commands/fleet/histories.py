@@ -33,7 +33,7 @@ from cprsim.scenario.prices import (
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.simulation.blocks import row_parts
 from cprsim.simulation.cluster import BlockOfJobs, SharedCluster, run_fleet
-from cprsim.simulation.storage import ALL_ALONE, SharedSaves
+from cprsim.simulation.storage import NOT_SHARED, SharedSaves
 
 QUANTILES = {"p50_fraction": 0.5, "p90_fraction": 0.9, "p95_fraction": 0.95}
 STATISTICS = {
@@ -195,7 +195,7 @@ def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSave
     costs = kind.at_costs_of(kind.scenario.recovery[strategy]).costs
     are_moved = any(isinstance(c, Storage) for c in (costs.save_stall, costs.save_background))
     if fleet.section.storage_bytes_per_h is None or storage is None or not are_moved:
-        return ALL_ALONE
+        return NOT_SHARED
     remote = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
     captures = [n for n, capture in enumerate(policy.captures) if capture.tier in remote]
     n_flows = max(1, kind.cluster.n_emb_ps)
