@@ -36,7 +36,7 @@ from scipy import stats
 import cprsim
 from cprsim.accuracy.curve import StalenessCurve
 from cprsim.accuracy.curve_file import read_curve
-from cprsim.commands.select.pricing import Evaluated, evaluator_of, options_of
+from cprsim.commands.select.evaluation import Evaluated, evaluator_of, options_of
 from cprsim.commands.select.selecting import select
 from cprsim.failures.sources import stream
 from cprsim.files import finite_or_none, write_whole
@@ -254,15 +254,15 @@ def beside_grid(job: Job) -> list[dict[str, Any]]:
     rows = []
     for strategy in STRATEGIES:
         never = [np.inf] if evaluator.options[strategy].n_fewest == 0 else []
-        priced = evaluator.price(strategy, [*grid.tolist(), *never])
+        evaluated = evaluator.evaluate(strategy, [*grid.tolist(), *never])
         cells = [one for one in job.cells if one.strategy == strategy and one.policy]
         ratio, error = ratio_of(cells)
         surely = ratio + float(stats.norm.ppf(CONFIDENCE)) * error
         for cell in cells:
-            (chosen,) = evaluator.price(strategy, [cell.policy.interval_h])
+            (chosen,) = evaluator.evaluate(strategy, [cell.policy.interval_h])
             bound, overhead = limit_of(cell.limit).bound, chosen.cost_fraction
             same, as_measured, known = (
-                cheapest(one for one in priced if loss_of(one) <= cell.limit)
+                cheapest(one for one in evaluated if loss_of(one) <= cell.limit)
                 for loss_of in (
                     lambda one, bound=bound: bound(one.lost),
                     lambda one, surely=surely: one.lost.mean().mean * surely,
@@ -278,8 +278,8 @@ def beside_grid(job: Job) -> list[dict[str, Any]]:
     return rows
 
 
-def cheapest(priced: Iterable[Evaluated]) -> dict[str, Any] | None:
-    within = [one for one in priced if one.finished]
+def cheapest(evaluated: Iterable[Evaluated]) -> dict[str, Any] | None:
+    within = [one for one in evaluated if one.finished]
     return point(min(within, key=lambda one: one.cost_fraction)) if within else None
 
 

@@ -138,7 +138,7 @@ def pls_alone(pls: Floats) -> Prediction:
 
 
 NO_LIMIT = Limit(PLS, 0.0)
-"""Where nothing that is compared loses samples: all keep it."""
+"""The limit if no compared candidate loses samples: all satisfy it."""
 
 
 LIMITS = {"max_auc_loss": Metric.AUC, "max_log_loss": Metric.LOG_LOSS, "target_pls": PLS}
@@ -147,10 +147,10 @@ LIMIT_OPTIONS = (
 )
 
 
-def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
+def limit_of(loaded: LoadedScenario, *, needs_curve: bool = True) -> Limit | None:
     """The limit in the section `accuracy`; None if it has none.
 
-    Raises ScenarioError where it names several, or, if it has to be priced, one that no curve does.
+    Raises ScenarioError for several limits, and, if `needs_curve`, for one without a curve.
     """
     section = loaded.scenario.accuracy
     if section is None:
@@ -162,7 +162,7 @@ def limit_of(loaded: LoadedScenario, *, priced: bool = True) -> Limit | None:
         )
     if not limits:
         return None
-    if priced and limits[0].metric is not None and chosen_curve(loaded) is None:
+    if needs_curve and limits[0].metric is not None and chosen_curve(loaded) is None:
         message = (
             "an accuracy limit needs a staleness curve, and none applies: name one as "
             f"`curve` (shipped: {', '.join(shipped_names()) or 'none'}; or a CSV of your own, see "

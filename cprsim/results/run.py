@@ -86,7 +86,8 @@ class Result:
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
-    takes: str = ""  # memory, bandwidth, contents of the cheapest; without one, contents of each
+    # sentences: memory, bandwidth and retained saves of the cheapest; if none, the saves of each
+    resources: str = field(default="", metadata={"alias": "takes"})
     limits: Mapping[str, tuple[HeldLimit, ...]] = field(default_factory=dict)  # by strategy
     policies: tuple[Policy, ...]  # in the scenario's order
     path: Path = field(metadata=NOT_STORED)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cprsim.accuracy.curve import Response, StalenessCurve
-from cprsim.commands.select.pricing import evaluator_of
+from cprsim.commands.select.evaluation import evaluator_of
 from cprsim.job.distributions import Constant
 from cprsim.job.losses import Metric
 from cprsim.job.records import SubSaves
@@ -162,11 +162,11 @@ def test_what_is_booked_and_what_a_selection_prices_go_with_it(with_curve: Make)
     for name, share in SHARES.items():
         # 40 h hold 10 intervals of 4 h; where they cost least, no failure strikes a save
         assert hours[f"cpr-{name}"] == pytest.approx(10 * share * SAVE_H)
-        assert evaluator.saves(f"cpr-{name}")[1] == pytest.approx(share * SAVE_H / N_PARTS)
+        assert evaluator.save_times(f"cpr-{name}")[1] == pytest.approx(share * SAVE_H / N_PARTS)
         sub_saves = evaluator.policy(f"cpr-{name}", inf).sub_saves
         assert sub_saves is not None
         assert sub_saves.bytes_share == share
-    assert evaluator.saves("partial")[1] == pytest.approx(SAVE_H)
+    assert evaluator.save_times("partial")[1] == pytest.approx(SAVE_H)
 
 
 # ------------------------------------------------------------------ shards of different sizes

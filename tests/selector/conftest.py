@@ -14,7 +14,7 @@ import pytest
 from cprsim.accuracy.curve import Response, StalenessCurve
 from cprsim.commands.select.answer import document_of_select
 from cprsim.commands.select.choice import Selection, write_selection
-from cprsim.commands.select.pricing import CandidateEvaluator, evaluator_of
+from cprsim.commands.select.evaluation import CandidateEvaluator, evaluator_of
 from cprsim.commands.select.selecting import select
 from cprsim.failures.clocks import JobClock
 from cprsim.job.distributions import Constant, Exponential

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cprsim
 from cprsim.commands.select.choice import Selection
-from cprsim.commands.select.pricing import interval_text, interval_with, strategy
+from cprsim.commands.select.evaluation import interval_text, interval_with, strategy
 from cprsim.files.units import TIME
 from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import TRACKERS, Metric

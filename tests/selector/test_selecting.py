@@ -11,8 +11,8 @@ import pytest
 from scipy import special
 
 from cprsim.accuracy.curve import Prediction, StalenessCurve
-from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated
-from cprsim.commands.select.pricing import strategy as strategy_option
+from cprsim.commands.select.evaluation import CandidateEvaluator, Evaluated
+from cprsim.commands.select.evaluation import strategy as strategy_option
 from cprsim.commands.select.search import best_within
 from cprsim.errors import ParameterError
 from cprsim.failures.injected import Injected
@@ -173,7 +173,7 @@ class ByFormula(CandidateEvaluator):
         self.loses = loses
         self.n_tried = 0
 
-    def price(self, strategy: str, intervals_h: Iterable[float]) -> list[Evaluated]:
+    def evaluate(self, strategy: str, intervals_h: Iterable[float]) -> list[Evaluated]:
         return [self.candidate(strategy, interval_h) for interval_h in intervals_h]
 
     def candidate(self, strategy: str, interval_h: float) -> Evaluated:
@@ -274,7 +274,7 @@ UNFIT = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
     ("n", "curve", "limit", "said"),
     [
         (2000, None, auc(0.001), "needs a staleness curve"),
-        (2000, curve_of(), Limit(Metric.LOG_LOSS, 0.001), "does not price log"),
+        (2000, curve_of(), Limit(Metric.LOG_LOSS, 0.001), "predicts no log"),
         (2000, UNFIT, auc(0.001), "hand is not fit for use.*3 seeds are too few"),
         (None, curve_of(), auc(0.001), "^replications is a precision"),
         (99, curve_of(), auc(0.001), "^replications is 99"),

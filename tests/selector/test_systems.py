@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import cprsim
-from cprsim.commands.select.pricing import RELOADING, options_of
+from cprsim.commands.select.evaluation import RELOADING, options_of
 from cprsim.commands.select.search import most_taken
 from cprsim.job.losses import Metric
 from cprsim.job.policy import (
@@ -115,7 +115,7 @@ def test_full_recovery_in_disguise_is_best_where_full_recovery_is(known, tmp_pat
     assert one.overhead.mean == pytest.approx(found.full.overhead.mean, rel=0.005)
     assert found.fell_back  # it does not surely cost less
     evaluator = bench_by(made, None, NO_LIMIT)
-    same = [evaluator.price(name, [0.5])[0].overhead for name in ("full", "disguised")]
+    same = [evaluator.evaluate(name, [0.5])[0].overhead for name in ("full", "disguised")]
     assert same[0] == pytest.approx(same[1], rel=1e-12)
 
 
@@ -222,7 +222,7 @@ def test_a_horizon_ends_jobs_and_overheads_are_shares_of_what_is_done(tmp_path) 
     )
     assert half.full.finished_fraction == 1.0
     assert half.full.overhead.mean == pytest.approx(whole.full.overhead.mean, rel=0.15)
-    assert "jobs end after 20 h, done or not" in said_of(half)
+    assert "the horizon ends unfinished jobs after 20 h" in said_of(half)
 
 
 def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
@@ -275,7 +275,7 @@ def test_entries_give_the_policies_that_were_selected(tmp_path) -> None:
         ),
         (
             "{strategy: full, costs: {save: 3 s}}, gemini",
-            "recovery.0.costs: `full` takes its costs from the section `costs`",
+            "recovery.0.costs: `full` uses the section `costs`",
         ),
         ("{strategy: gemini, name: full}", "recovery: `full` is the name of a compared strategy"),
     ],

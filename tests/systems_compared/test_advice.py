@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cprsim
-from cprsim.commands.select.pricing import PricedEntry, evaluator_of
+from cprsim.commands.select.evaluation import ComparedEntry, evaluator_of
 from cprsim.commands.systems.candidates import FOUND, at_their_best, candidates_of
 from cprsim.pages.answer import Answer
 from cprsim.recovery.systems import SYSTEMS
@@ -75,17 +75,17 @@ def test_no_interval_of_a_fine_sweep_costs_less_by_three_per_cent(seed, names) -
     at_best, _ = at_their_best(candidates, experiment)
     assert [one for one in at_best if one.how == FOUND]
     for candidate in at_best:
-        option = PricedEntry(candidate.entry)
+        option = ComparedEntry(candidate.entry)
         if candidate.how != FOUND or option.interval is None:
             continue
         name = option.entry.name
         evaluator = evaluator_of(experiment, NO_LIMIT, {name: option})
         sweep: list[float] = []
         for interval_h in np.geomspace(experiment.useful_h / 2, 1 / 120, 16).tolist():
-            sweep += [one.cost_fraction for one in evaluator.price(name, [interval_h])]
+            sweep += [one.cost_fraction for one in evaluator.evaluate(name, [interval_h])]
             if sweep[-1] > 3 * min(sweep):
                 break  # shorter ones cost more still, and take the most time
-        (taken,) = evaluator.price(name, [interval_of(candidate.text(experiment.useful_h))])
+        (taken,) = evaluator.evaluate(name, [interval_of(candidate.text(experiment.useful_h))])
         assert taken.cost_fraction <= 1.03 * min(sweep), candidate.text(experiment.useful_h)
 
 

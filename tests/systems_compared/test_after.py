@@ -13,9 +13,9 @@ from cprsim.commands.systems.after import (
     TWO_NODES,
     FailureImpact,
     LossKind,
-    after,
+    failure_cases,
     impacts,
-    strikes_of,
+    worst_impact,
 )
 from cprsim.commands.systems.listing import ListedJob, cases, listed_of, needs
 from cprsim.job.distributions import Constant
@@ -41,7 +41,7 @@ from tests.recovery.systems.by_hand import OF_LITERATURE, every_system_s_job, pl
 JOB = replace(every_system_s_job(), useful_h=5.0, step_h=0.0625)
 CASES = {one.scope.name: one for one in cases(JOB.cluster, JOB.role)}
 SCOPES = tuple(one.scope for one in CASES.values())
-STRUCK = [one.places[0] for one in CASES.values()]
+STRUCK = [one.slot_sets[0] for one in CASES.values()]
 NODE = list(CASES).index("node")
 AT_H = 4.4  # all tiers have been saved to by then
 
@@ -59,7 +59,7 @@ def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
         for n, rule in enumerate(policy.rules, 1)
     )  # each with a detection that says which one it is
     for scope, case in enumerate(CASES.values()):
-        _, rule = after(policy, JOB.cluster, case, dict.fromkeys(policy.written, 1.0))
+        _, rule = worst_impact(policy, JOB.cluster, case, dict.fromkeys(policy.written, 1.0))
         number = len(rules) if rule is None else 1 + policy.rules.index(rule)
         failure = ScopedFailure(AT_H, STRUCK[scope], scope, (8.0,) * len(STRUCK[scope]))
         hours = spent(replace(policy, rules=rules), [failure], replace(JOB, scopes=SCOPES))
@@ -151,7 +151,7 @@ def test_a_system_loses_at_the_worst_place_what_its_mechanism_says(name: str) ->
     system, options, expected = BY_HAND[name]
     found = impacts(planned(system, SMALL, **options), CLUSTER, OWN, RACK, USEFUL_H)
     assert list(found) == ["process", "node", TWO_NODES, "rack", ALL_NODES]
-    assert [(fate.kind, fate.up_to_h) for fate in found.values()] == expected
+    assert [(impact.kind, impact.up_to_h) for impact in found.values()] == expected
     assert name != "hsdp, two" or found[TWO_NODES] == FailureImpact(SAVE, 5.0, "remote")
 
 
@@ -159,7 +159,8 @@ def test_a_job_is_asked_about_kinds_of_failures_that_it_does_not_name() -> None:
     policy, rack = planned("swift", SMALL), Scope("switch", Reach.RACK, NOTHING)
     each = tuple((slot,) for slot in range(N))
     pairs = tuple((slot, slot + apart) for apart in (1, RACK) for slot in range(N - apart))
-    assert {one.scope.name: one.places for one in strikes_of(policy, CLUSTER, (rack,), RACK)} == {
+    found = failure_cases(policy, CLUSTER, (rack,), RACK)
+    assert {one.scope.name: one.slot_sets for one in found} == {
         "switch": (tuple(range(RACK)), tuple(range(RACK, N))),
         "process": each,
         "node": each,

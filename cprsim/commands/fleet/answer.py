@@ -92,7 +92,7 @@ def _document(result: FleetResult) -> Document:
         table=_options(result),
         remarks=[
             *_cautions(result),
-            *([decision.takes] if decision.takes else []),
+            *([decision.resources] if decision.resources else []),
             *break_even_sentences(decision.break_evens),
         ],
         turns_on=turns_on(decision.assumption, "One typical job" if result.n_jobs > 1 else ""),

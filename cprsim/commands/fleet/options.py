@@ -22,7 +22,7 @@ from cprsim.commands.fleet.histories import (
     run_histories,
     summed,
 )
-from cprsim.commands.run.sentences import storage_share, takes
+from cprsim.commands.run.sentences import resource_sentence, storage_share
 from cprsim.errors import ParameterError, Place, ScenarioError, one_line
 from cprsim.failures.sources import stream
 from cprsim.files import NOT_STORED, OMITTED, Number, decode, digest_of, encode
@@ -303,7 +303,8 @@ class FleetDecision:
     n_left_out: int  # number of options in which some jobs did not finish
     n_nodes: int = 0  # of the jobs that use the spares
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
-    takes: str = ""  # memory of the best, and bandwidth of one job alone, in a sentence
+    # memory of the best, and bandwidth of one job alone, in a sentence
+    resources: str = field(default="", metadata={"alias": "takes"})
     # of one job alone: the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
 
@@ -383,7 +384,7 @@ def decide(
         best=best.name,
         n_nodes=n_nodes,
         spares=spares,
-        takes=takes([(best.strategy, memory_of_copies(policy, one), share)]),
+        resources=resource_sentence([(best.strategy, memory_of_copies(policy, one), share)]),
         present=present.name,
         saves=saving(present, best) if present.finished else Estimate(float("nan")),
         break_evens=break_evens(unknown_of(loaded, axes), best.name, costs),

@@ -20,7 +20,7 @@ from cprsim.commands.options import (
     source_of,
 )
 from cprsim.commands.run.answer import answer_of_run, drawings_of_run
-from cprsim.commands.run.sentences import kept_by, takes_of
+from cprsim.commands.run.sentences import kept_by, resources_of
 from cprsim.errors import ParameterError, one_line, watch
 from cprsim.pages.answer import Answer
 from cprsim.pages.figures import drawing
@@ -110,7 +110,7 @@ def run(
         choice = cheapest_of(experiment.policies, summary, experiment.useful_h, limits)
         if choice is None:  # contents that are all bad may be why none finishes
             kept = (kept_by(policy, experiment) for policy in experiment.policies)
-            decisive["takes"] = " ".join(filter(None, kept))
+            decisive["resources"] = " ".join(filter(None, kept))
         else:
             able = {
                 policy.name: of
@@ -124,7 +124,7 @@ def run(
                     {choice.name: able},
                     {choice.name: able[choice.name]["overhead_fraction"].mean},
                 ),
-                "takes": takes_of(choice, experiment),
+                "resources": resources_of(choice, experiment),
                 "spares": spares_of(experiment, able, [choice.name]),
             }
         return write_run(target, loaded, experiment, outcome, draw, **decisive)

@@ -196,7 +196,7 @@ def main_of_run(result: Result) -> Document:
             *assumed_limits(result),
             *verdicts(result),
             *sentences[1:],
-            *([result.takes] if result.takes else []),
+            *([result.resources] if result.resources else []),
             *([cheapest(bills)] if bills else []),
             *(f"Log: {note}." for note in result.log_notes),
             *decisions(result),

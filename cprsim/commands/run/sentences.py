@@ -189,10 +189,10 @@ def storage_share(policy: Policy, experiment: Experiment) -> float | None:
     return None if per_h is None or storage is None else per_h / storage.bandwidth_bytes_per_h
 
 
-def takes_of(policy: Policy, experiment: Experiment) -> str:
-    """`takes` of one policy, and how often the contents that it keeps are all bad."""
+def resources_of(policy: Policy, experiment: Experiment) -> str:
+    """`resource_sentence` of one policy, and how often an error is in all its retained saves."""
     taken = memory_of_copies(policy, experiment), storage_share(policy, experiment)
-    sentences = takes([(policy.name, *taken)]), kept_by(policy, experiment)
+    sentences = resource_sentence([(policy.name, *taken)]), kept_by(policy, experiment)
     return " ".join(filter(None, sentences))
 
 
@@ -202,8 +202,8 @@ def kept_by(policy: Policy, experiment: Experiment) -> str:
     return "" if bad is None else kept_sentence(policy.name, policy, bad)
 
 
-def takes(of_each: Iterable[tuple[str, float | None, float | None]]) -> str:
-    """Memory for copies, and storage bandwidth where that is much; by name, in bytes and shares."""
+def resource_sentence(of_each: Iterable[tuple[str, float | None, float | None]]) -> str:
+    """Memory for copies, and storage bandwidth if a large share; by name, in bytes and shares."""
     words = []
     for name, memory_bytes, share in of_each:
         if memory_bytes:

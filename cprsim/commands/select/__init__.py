@@ -20,7 +20,7 @@ from cprsim.commands.options import (
 )
 from cprsim.commands.select.answer import answer_of_select, document_of_select
 from cprsim.commands.select.choice import load_selection, write_selection
-from cprsim.commands.select.selecting import answered, question_of
+from cprsim.commands.select.selecting import make_selection, prepare
 from cprsim.pages.figures import drawing
 from cprsim.results.folder import load_or_compute
 
@@ -117,12 +117,12 @@ def select(
             option = f"--{key.replace('_', '-')}"
             overridden.append(f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}")
 
-    loaded, evaluator = question_of(source_of(source, overridden).read, replications)
+    loaded, evaluator = prepare(source_of(source, overridden).read, replications)
 
     draw = drawing(folder, lambda made: document_of_select(made).drawings)
 
     def selected(target: ResultTarget) -> Selection:
-        return write_selection(target, answered(loaded, evaluator), draw)
+        return write_selection(target, make_selection(loaded, evaluator), draw)
 
     stored = load_or_compute(folder, loaded, load_selection, selected, kind="select")
     return answer_of_select(stored.made, **stored.about())

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.commands.select.choice import PricedInterval, Selection, candidate_rows
-from cprsim.commands.select.deciding import AS_MUCH
+from cprsim.commands.select.choice import CandidateSummary, Selection, candidate_rows
+from cprsim.commands.select.deciding import EQUAL_BELOW
+from cprsim.commands.select.evaluation import RELOADING
 from cprsim.commands.select.figures import selection_figure
-from cprsim.commands.select.pricing import RELOADING
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
@@ -96,7 +96,7 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
 
 
 def _recommended(selection: Selection) -> dict[str, Any] | None:
-    """Compare the choice with full recovery or the next best; None: no option finishes."""
+    """The choice, compared with full recovery or the next best; None: no strategy finishes."""
     chosen, full = selection.chosen, selection.full
     if chosen.finished_fraction < 1:
         return None
@@ -151,7 +151,7 @@ def document_of_select(selection: Selection) -> Document:
 
 
 def _table(selection: Selection, name: str) -> Table:
-    """Full recovery, each strategy at its best, the paper's formula; equal rows are merged."""
+    """Full recovery, each strategy at its best, and the paper's formulas; equal rows merge."""
     quantity, of_pls = selection.limit.words, selection.limit.metric is None
     headings = ["overhead, %", "less than full recovery, % points"]
     if selection.limited:
@@ -188,7 +188,7 @@ def _limit(selection: Selection) -> str:
     return f"Limit: {of}{limit.words} at most {limit.most:g} at its {limit.bound_words}."
 
 
-def _cells(selection: Selection, candidate: PricedInterval, *, waits: bool) -> list[str]:
+def _cells(selection: Selection, candidate: CandidateSummary, *, waits: bool) -> list[str]:
     every = "never saves" if candidate.n_saves == 0 else hours(candidate.policy.interval_h)
     every += f" ({candidate.option})" if candidate.option else ""
     if candidate.finished_fraction < 1:
@@ -263,10 +263,10 @@ def _why_full(selection: Selection) -> str:
 
 
 def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
-    """Warnings, inputs that could reverse the decision, and its assumptions."""
+    """Reasons, warnings, costs, and inputs that could reverse the decision."""
     chosen = selection.chosen
     yield from _why_not(selection)
-    yield from filter(None, (selection.takes, others_do_not_wait(chosen.summary)))
+    yield from filter(None, (selection.resources, others_do_not_wait(chosen.summary)))
     yield from (f"Warning: {note}" for note in selection.notes)
     for candidate in selection.best.values():
         if candidate and candidate.beyond_fraction > BEYOND_FRACTION:
@@ -311,7 +311,7 @@ def _why_not(selection: Selection) -> Iterator[str]:
         yield f"Why not another? {'. '.join(clauses)}."
 
 
-def _why_not_this(selection: Selection, name: str, candidate: PricedInterval | None) -> str:
+def _why_not_this(selection: Selection, name: str, candidate: CandidateSummary | None) -> str:
     chosen = selection.chosen
     if candidate is None:
         return "no interval keeps the limit"
@@ -320,7 +320,7 @@ def _why_not_this(selection: Selection, name: str, candidate: PricedInterval | N
     if candidate.finished_fraction < 1:
         return f"only {percent(candidate.finished_fraction)} of the jobs finish"
     more = 100 * (candidate.overhead.mean - chosen.overhead.mean)
-    if abs(more) < 100 * AS_MUCH:
+    if abs(more) < 100 * EQUAL_BELOW:
         return "equal overhead"
     if more <= 0:
         return f"{significant(-more)} points cheaper, but not significantly"

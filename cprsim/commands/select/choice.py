@@ -1,4 +1,4 @@
-"""A selection: its candidates, its choice and the reasons; and its results folder.
+"""The record of a selection, and its results folder.
 
 The records are stored in `selection.json` (`cprsim.files`).
 """
@@ -36,8 +36,8 @@ SELECTION = "selection.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PricedInterval:
-    """Simulated results of one strategy at one interval; estimates have 95 % intervals."""
+class CandidateSummary:
+    """Results of one strategy at one interval; estimates have 95 % intervals."""
 
     strategy: str
     policy: Policy
@@ -49,15 +49,15 @@ class PricedInterval:
     n_committed: float = field(default=0.0, metadata={"alias": "n_made"})
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
-    waiting: float  # its waits for spares, as a share of useful time
-    worst: Number = nan  # overhead of the worst job
+    waiting: float  # mean waits for spares / useful time
+    worst: Number = nan  # largest overhead of a replication
     pls: Estimate
     loss: Estimate  # mean in the limited quantity; its interval includes the curve's error
     benefit: Estimate  # full recovery's best overhead minus this one, paired
     upper_bound: Number  # of the loss; compared with the limit
     within_limit: bool
     beyond_fraction: float  # share of replications beyond the curve's measurements
-    struck_fraction: float  # share of replications that lose samples
+    struck_fraction: float  # share of replications with a stale shard
 
     @property
     def summary(self) -> dict[str, Estimate]:
@@ -71,9 +71,9 @@ class PricedInterval:
 
     @property
     def saving(self) -> str:
-        """How often it saves, in words; for a recovery system, the value of its option."""
+        """Its interval in words; of a recovery system, with the name of the option."""
         if not self.policy.from_cpr_paper and not self.option:
-            return "as the scenario has it"
+            return "at the interval of the scenario"
         if self.n_saves == 0:
             as_option = f"never saving ({self.option} as long as the job)"
             return as_option if self.option else "never saving"
@@ -83,30 +83,31 @@ class PricedInterval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The decision and its basis."""
+    """The recommended candidate, the others, and the inputs of the decision."""
 
     useful_h: float
     n_replications: int = field(metadata={"alias": "replications"})
     limit: Limit
     curve: str | None  # its name and origin; None where PLS is limited and no curve is needed
     recommended: str  # strategy; full recovery if none is significantly cheaper
-    full: PricedInterval  # at its own best interval
-    # by strategy; None: no interval worth trying keeps the limit
-    best: dict[str, PricedInterval | None]
-    formula: tuple[PricedInterval, ...]  # the paper's interval, both forms, under partial recovery
-    notes: tuple[str, ...] = ()  # warnings, of the curve and of what is not counted
+    full: CandidateSummary  # at its own best interval
+    # by strategy; None: no interval that was tried is within the limit
+    best: dict[str, CandidateSummary | None]
+    formula: tuple[CandidateSummary, ...]  # partial recovery at the paper's intervals
+    notes: tuple[str, ...] = ()  # warnings: of the curve, and on losses that are not counted
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not predict
     # strategies not distinguished from the cheapest; the simplest of them is recommended
     alike: tuple[str, ...] = ()
     stand_in: bool = False  # whether the curve is a shipped one, measured on another model
     accuracy: str = ""  # the section of a scenario with this limit
     limited: bool = True  # whether a compared option loses samples; else no limit applies
-    front: dict[str, tuple[PricedInterval, ...]]  # by strategy, by rising saves
+    front: dict[str, tuple[CandidateSummary, ...]]  # by strategy, the fewest saves first
     break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
-    spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
-    takes: str = ""  # memory, bandwidth and contents of the chosen, in sentences
+    spares: tuple[SpareNeed, ...] = ()  # spares that would change the choice or halve its cost
+    # sentences: memory, bandwidth and retained saves of the chosen
+    resources: str = field(default="", metadata={"alias": "takes"})
     n_nodes: int = 0  # of the job
     path: Path = field(default=Path(), metadata=NOT_STORED)  # its results folder
     manifest: Mapping[str, Any] = field(default_factory=dict, metadata=NOT_STORED)
@@ -127,12 +128,12 @@ class Selection:
         return self.recommended if self.chosen.finished_fraction == 1 else None
 
     @property
-    def chosen(self) -> PricedInterval:
+    def chosen(self) -> CandidateSummary:
         """The candidate that is recommended."""
         return self.at_best[self.recommended]
 
     @property
-    def at_best(self) -> dict[str, PricedInterval]:
+    def at_best(self) -> dict[str, CandidateSummary]:
         """Full recovery and the candidates within the limit, each at its best, by name."""
         best = {name: candidate for name, candidate in self.best.items() if candidate is not None}
         return {self.full.strategy: self.full, **best}
@@ -143,7 +144,7 @@ class Selection:
         return {name: candidate.entry for name, candidate in self.at_best.items()}
 
     @property
-    def finishing(self) -> dict[str, PricedInterval]:
+    def finishing(self) -> dict[str, CandidateSummary]:
         """Candidates of `at_best` under which all jobs finish."""
         at_best = self.at_best.items()
         return {name: best for name, best in at_best if best.finished_fraction == 1}
@@ -154,7 +155,7 @@ class Selection:
         used = {name: (candidate.policy, self._use(candidate)) for name, candidate in finishing}
         return bills_of(prices, used)
 
-    def _use(self, candidate: PricedInterval) -> JobUse:
+    def _use(self, candidate: CandidateSummary) -> JobUse:
         overhead = {money.OVERHEAD: candidate.overhead.mean * self.useful_h}
         is_auc = self.limit.quantity == Metric.AUC and isfinite(candidate.loss.mean)
         lossless = 0.0 if strategy_key(candidate.policy) is None else None

@@ -8,18 +8,18 @@ from math import inf, isnan
 
 from matplotlib.figure import Figure
 
-from cprsim.commands.select.choice import PricedInterval, Selection
+from cprsim.commands.select.choice import CandidateSummary, Selection
 from cprsim.pages.chart import Band, Chart, Panel, Series, chart_figure, floats, merged
 from cprsim.pages.figures import OVERHEAD_LABEL
 from cprsim.results.words import count, hours
 
-BEYOND_LIMIT = 4.0  # times the limit: end of the loss axis
-ROOM = 1.25  # by this factor axes extend beyond the points, and beyond full recovery
+BEYOND_LIMIT = 4.0  # end of the axis of losses, in limits
+PAD = 1.25  # factor from the outermost points, and full recovery, to the ends of the axes
 BELOW_ONE = 0.5  # position of a job without saves on the logarithmic axis of saves
 
 
 def selection_figure(selection: Selection, name: str) -> Figure:
-    """All candidates, over their loss where the selection has a limit, else over their saves."""
+    """Overhead of all candidates, over their loss if there is a limit, else over their saves."""
     draw = _over_loss if selection.limited else _over_saves
     caption = (
         f"{hours(selection.useful_h)} of useful work; "
@@ -45,7 +45,7 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
         for label, level in levels.items()
         if not isnan(level.overhead.mean)
     ]
-    top = full * ROOM if full > 0 else inf
+    top = full * PAD if full > 0 else inf
     shown = [
         (float(x), float(y))
         for front in fronts
@@ -53,13 +53,13 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
         if 0 < float(x) <= BEYOND_LIMIT * limit.most and 0 < y <= top
     ]
     heights = [*(y for _, y in shown), *(band.low for band in bands if 0 < band.low <= top)]
-    left = min((x for x, _ in shown), default=0.0) / ROOM  # place of candidates without loss
+    left = min((x for x, _ in shown), default=0.0) / PAD  # x of candidates without loss
     bands.append(Band(f"limit ({limit.most:g})", limit.most, limit.most, "x"))
     panel = Panel(
         "", f"{limit.words}, {100 * limit.confidence:g} % upper bound", OVERHEAD_LABEL,
         (*fronts, _chosen(selection, max(left, selection.chosen.upper_bound))), tuple(bands),
         x_range=(left, BEYOND_LIMIT * limit.most) if shown else None, x_log=bool(shown),
-        y_range=(min(heights) / ROOM, max(heights) * ROOM) if shown else None, y_log=bool(shown),
+        y_range=(min(heights) / PAD, max(heights) * PAD) if shown else None, y_log=bool(shown),
     )  # fmt: skip
     title = f"Overhead over {limit.words}, by strategy and interval: {name}"
     return Chart(title, f"{caption}; a point per interval", (panel,))
@@ -68,7 +68,7 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
 def _over_saves(selection: Selection, name: str, caption: str) -> Chart:
     """A line for full recovery and for each recovery system."""
     full = selection.full.overhead.mean
-    most = 2 * full * ROOM if full > 0 else inf
+    most = 2 * full * PAD if full > 0 else inf
     every = [_place(candidate) for front in selection.front.values() for candidate in front]
     lines = []
     for strategy in dict.fromkeys([*selection.front, *selection.best]):
@@ -89,7 +89,7 @@ def _over_saves(selection: Selection, name: str, caption: str) -> Chart:
     return Chart(f"Overhead over the number of saves: {name}", caption, (panel,))
 
 
-def _place(candidate: PricedInterval) -> float:
+def _place(candidate: CandidateSummary) -> float:
     return max(float(candidate.n_saves), BELOW_ONE)
 
 
@@ -99,7 +99,7 @@ def _chosen(selection: Selection, x: float) -> Series:
     return replace(_points(label, [(x, candidate)]), kind="paper")
 
 
-def _points(label: str, points: Sequence[tuple[float, PricedInterval]]) -> Series:
+def _points(label: str, points: Sequence[tuple[float, CandidateSummary]]) -> Series:
     """Overhead of the candidates that finish, in the order of x."""
     finished = [
         (x, 100 * candidate.overhead.mean)

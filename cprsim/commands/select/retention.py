@@ -1,4 +1,4 @@
-"""How many contents the storage keeps, so that one of them is older than a silent error."""
+"""The number of saves to retain, so that one of them is older than a silent error."""
 
 from __future__ import annotations
 
@@ -8,41 +8,39 @@ from math import inf
 
 from cprsim.commands.run.contents import kept_every_h, none_clean, noticed_h
 from cprsim.commands.select.deciding import StrategyDecision, choice
-from cprsim.commands.select.pricing import CandidateEvaluator
+from cprsim.commands.select.evaluation import CandidateEvaluator
 from cprsim.commands.select.search import WORTH_A_SAVE
 from cprsim.job.policy import MOST_GENERATIONS, Policy
 from cprsim.scenario.assemble import Experiment
 
-LOST_OF_JOB = 0.5  # of the work, by an error that is in all contents: it may strike at any time
+LOST_OF_JOB = 0.5  # mean share of the work that an error in all retained saves loses
 
 
 def with_fewest_contents(
     evaluator: CandidateEvaluator, decided: StrategyDecision
 ) -> tuple[CandidateEvaluator, StrategyDecision]:
-    """Each at its interval with the fewest contents that cost hardly more, if errors are silent.
+    """If errors are silent, reduce each candidate to the fewest retained saves that suffice.
 
-    The intervals were found as if the most contents were kept.
+    Its interval is unchanged: it was found with the largest number of retained saves.
     """
     experiment, best = evaluator.experiment, decided.at_best
     if experiment.scenario.silent is None:
         return evaluator, decided
     options = {
-        name: option.keeping(
+        name: option.with_contents(
             enough_contents(best[name].policy, experiment, best[name].cost_fraction), experiment
         ) if name in best else option
         for name, option in evaluator.options.items()
     }  # fmt: skip
     fewest = replace(evaluator, options=options)
-    again = {
-        name: fewest.price(name, [priced.policy.interval_h])[0] for name, priced in best.items()
-    }
+    again = {name: fewest.evaluate(name, [one.policy.interval_h])[0] for name, one in best.items()}
     return fewest, choice(again, decided.best, evaluator.limit)
 
 
 def enough_contents(policy: Policy, experiment: Experiment, overhead: float) -> int:
-    """The fewest contents that cost hardly more than the most, at an overhead with these.
+    """The fewest retained saves that raise an `overhead`, found with the most, by little.
 
-    To first order: of the silent errors of a job, those in all contents cost half of its work.
+    To first order: a silent error that is in all retained saves costs half of the job's work.
     """
     every_h, silent = kept_every_h(policy, experiment.useful_h), experiment.scenario.silent
     if every_h == inf or silent is None:

@@ -2,8 +2,8 @@
 
 A candidate is a number n of writes (sub-saves; saves, if these are whole). All intervals with n
 writes cost the same; the candidate uses the one that divides the job into n + 1 equal parts. With
-partial recovery fewer writes cost less and lose more: the best candidate within a limit is the one
-with the fewest writes that keeps it. Of options without accuracy loss, the best is the cheapest.
+partial recovery fewer writes cost less and lose more, so the best candidate has the fewest writes
+whose loss is within the limit. Without accuracy loss, the best candidate is the cheapest.
 """
 
 from __future__ import annotations
@@ -11,47 +11,47 @@ from __future__ import annotations
 from itertools import count
 from math import ceil, copysign, exp, inf, isfinite, log
 
-from cprsim.commands.select.pricing import CandidateEvaluator, Evaluated
+from cprsim.commands.select.evaluation import CandidateEvaluator, Evaluated
 from cprsim.job.intervals import WORTH_NO_SAVES, n_saves_due, young_h
 from cprsim.job.records import DAY_H
 from cprsim.results.limit import Limit
 
-FREE_WRITES = 1000  # first number tried if a write costs nothing: more are always better
+FREE_WRITES = 1000  # first number tried if a write costs nothing
 MOST_WRITES = 100_000  # largest number tried
-WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # factors of the number of writes, coarse search
-CLOSE_BY = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # factors of the number of writes, fine search
-FREE_STEP = 0.3  # if saves are free: the next number to try / the current one
+WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # factors on the number of writes, coarse search
+NARROW = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # factors on it, fine search
+FREE_STEP = 0.3  # factor from one number of free saves to the next lower one
 WORTH_A_SAVE = 1.02  # times the least overhead; candidates below it count as equally cheap
-CLOSE = 1.15  # stop when upper and lower bound differ by this factor
+RESOLUTION = 1.15  # factor between the bounds on free saves at which the search ends
 WRITES_PER_STEP = 100  # the search resolves the number of writes to 1 part in 100
-FEWER = 2  # after the search, try at least this many steps fewer
-WORTH_TRYING = 4.0  # largest cost of all writes / overhead of full recovery
+STEPS_BACK = 2  # steps below the number found that are also tried, at least
+WORTH_TRYING = 4.0  # largest cost of all writes, in overheads of full recovery
 
 
 def best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated | None:
-    """An option at the cheapest interval that keeps the limit; None if no interval does.
+    """An option at its cheapest interval within the limit; None if no interval is.
 
-    Never saving is chosen only if cheaper by `WORTH_NO_SAVES`: simulations miss rare failures. The
-    same holds for free saves rarer than daily.
+    A job without saves must be cheaper by `WORTH_NO_SAVES`, because simulations miss rare failures.
+    So must a job whose saves are free, but rarer than daily.
     """
     found = _best(evaluator, name, full)
     n_days = max(1, int(evaluator.experiment.useful_h / DAY_H))
-    n_enough = 1 if evaluator.saves(name)[1] or evaluator.options[name].reloads else n_days
+    n_enough = 1 if evaluator.save_times(name)[1] or evaluator.options[name].reloads else n_days
     if found is None or found.n_writes >= n_enough or evaluator.options[name].interval is None:
         return found
     saving = [*_at_own_interval(evaluator, name), *evaluator.with_writes(name, [1, n_days])]
     most = found.cost_fraction + WORTH_NO_SAVES
     good = [
-        priced
-        for priced in saving
-        if priced.n_writes > 0
-        and priced.cost_fraction < most
-        and (not priced.policy.leaves_stale or priced.within_limit(evaluator.limit))
+        candidate
+        for candidate in saving
+        if candidate.n_writes > 0
+        and candidate.cost_fraction < most
+        and (not candidate.policy.leaves_stale or candidate.within_limit(evaluator.limit))
     ]
-    good = [priced for priced in good if priced.n_writes >= n_enough] or good
+    good = [candidate for candidate in good if candidate.n_writes >= n_enough] or good
     as_good = [one for one in good if one.cost_fraction <= WORTH_A_SAVE * found.cost_fraction]
     if as_good:
-        return max(as_good, key=lambda priced: priced.n_writes)
+        return max(as_good, key=lambda candidate: candidate.n_writes)
     return _cheapest(good) if good else found
 
 
@@ -67,12 +67,12 @@ def _best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluate
 
 
 def at_cheapest_interval(evaluator: CandidateEvaluator, name: str) -> Evaluated:
-    """An option at its cheapest interval, regardless of its loss; unchanged without an interval."""
+    """An option at its cheapest interval, regardless of its loss; as it is without an interval."""
     option = evaluator.options[name]
     if option.interval is None:
-        return evaluator.price(name, [option.policy_at(evaluator.experiment).interval_h])[0]
+        return evaluator.evaluate(name, [option.policy_at(evaluator.experiment).interval_h])[0]
     experiment, most = evaluator.experiment, most_taken(evaluator, name)
-    if write_h := evaluator.saves(name)[1]:
+    if write_h := evaluator.save_times(name)[1]:
         expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
         by_young = round(experiment.useful_h / young_h(write_h, expected.mtbf_h))
         return _least(evaluator, name, min(by_young, most), most)
@@ -88,8 +88,8 @@ def at_cheapest_interval(evaluator: CandidateEvaluator, name: str) -> Evaluated:
 def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -> Evaluated:
     """The candidate of the least overhead, with at most `most` writes, searched from `n_writes`.
 
-    The search multiplies n by factors, because saves cost in proportion to n and rework to 1 / n.
-    It uses wide factors until the best n lies between two others, then narrow ones.
+    The search multiplies n by factors, because saves cost in proportion to n and rework to 1 / n:
+    wide factors until the best n lies between two others, then narrow ones.
     """
 
     def around(n: int, factors: tuple[float, ...]) -> list[Evaluated]:
@@ -101,22 +101,22 @@ def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -
         best = _cheapest(candidates)
         best = best if best.finished else candidates[-1]
         if best.n_writes == n_writes or best not in (candidates[0], candidates[-1]):
-            is_free = evaluator.saves(name)[1] == 0  # neighbours cost the same and simulate slowly
-            return best if is_free else _cheapest(around(best.n_writes, CLOSE_BY))
+            is_free = evaluator.save_times(name)[1] == 0  # neighbours cost the same: skip them
+            return best if is_free else _cheapest(around(best.n_writes, NARROW))
         n_writes = best.n_writes
 
 
 def _fewest_that_help(evaluator: CandidateEvaluator, name: str, enough: Evaluated) -> Evaluated:
-    """If saves are free: the fewest saves whose overhead is close to the least."""
+    """Of an option with free saves, the fewest saves whose overhead is close to the least."""
     enough_overhead = WORTH_A_SAVE * enough.cost_fraction
     too_few = -1  # unknown
-    while enough.finished and enough.n_writes > CLOSE * (too_few + 1):
+    while enough.finished and enough.n_writes > RESOLUTION * (too_few + 1):
         fewer = int(FREE_STEP * enough.n_writes)
         between = round(exp((log(too_few + 2) + log(enough.n_writes + 1)) / 2)) - 1
         middle = fewer if too_few < 0 else between
-        priced = evaluator.with_writes(name, [middle])[0]
-        if priced.cost_fraction <= enough_overhead:
-            enough = priced
+        candidate = evaluator.with_writes(name, [middle])[0]
+        if candidate.cost_fraction <= enough_overhead:
+            enough = candidate
         else:
             too_few = middle
     return enough
@@ -128,19 +128,19 @@ def _at_own_interval(evaluator: CandidateEvaluator, name: str) -> list[Evaluated
     if own_h is None:
         return []
     n_pieces = ceil(evaluator.experiment.useful_h / own_h)
-    return [*evaluator.price(name, [own_h]), *evaluator.with_writes(name, [n_pieces - 1])]
+    return [*evaluator.evaluate(name, [own_h]), *evaluator.with_writes(name, [n_pieces - 1])]
 
 
 def most_taken(evaluator: CandidateEvaluator, name: str) -> int:
-    """The largest number of saves of a recovery system, at its shortest interval."""
-    shortest_h = evaluator.saves(name)[0]
+    """The largest number of writes of an option, by its shortest interval."""
+    shortest_h = evaluator.save_times(name)[0]
     if shortest_h == 0:
         return MOST_WRITES
     return min(max(n_saves_due(shortest_h, evaluator.experiment.useful_h) - 1, 0), MOST_WRITES)
 
 
 def _cheapest(candidates: list[Evaluated]) -> Evaluated:
-    return min(candidates, key=lambda priced: priced.cost_fraction)
+    return min(candidates, key=lambda candidate: candidate.cost_fraction)
 
 
 # --------------------------------------------------------------------------- within a limit
@@ -149,8 +149,8 @@ def _cheapest(candidates: list[Evaluated]) -> Evaluated:
 def most_writes(
     evaluator: CandidateEvaluator, name: str, full: Evaluated, most_times: float
 ) -> int:
-    """Number of writes that alone cost `most_times` the overhead of full recovery."""
-    write_h, n_most = evaluator.saves(name)[1], most_taken(evaluator, name)
+    """Number of writes whose stalls cost `most_times` the overhead of full recovery."""
+    write_h, n_most = evaluator.save_times(name)[1], most_taken(evaluator, name)
     if write_h == 0:
         return min(FREE_WRITES, n_most)
     budget_h = most_times * min(full.cost_fraction, 10.0) * evaluator.experiment.useful_h
@@ -159,9 +159,9 @@ def most_writes(
 
 
 def best_within(evaluator: CandidateEvaluator, name: str, n_most: int) -> Evaluated | None:
-    """The candidate with the fewest writes that keeps the limit; None if no candidate does."""
+    """The candidate with the fewest writes within the limit; None if no candidate is."""
     limit, n_fewest = evaluator.limit, evaluator.options[name].n_fewest
-    if evaluator.saves(name)[1] == 0:
+    if evaluator.save_times(name)[1] == 0:
         last = evaluator.with_writes(name, [n_most])[0]
         return last if last.within_limit(limit) else None
     first = evaluator.with_writes(name, [n_fewest])[0]
@@ -182,22 +182,22 @@ def best_within(evaluator: CandidateEvaluator, name: str, n_most: int) -> Evalua
         else:
             too_few = step
     assert enough is not None
-    # slightly fewer writes may keep the limit, too
-    around = max(FEWER, round(1 / evaluator.options[name].part)) * near(enough)
+    # slightly fewer writes may also be within the limit
+    around = max(STEPS_BACK, round(1 / evaluator.options[name].part)) * near(enough)
     lowest = max(enough.n_writes - around, n_fewest)
     fewer = evaluator.with_writes(name, range(lowest, enough.n_writes, near(enough)))
-    return next((priced for priced in fewer if priced.within_limit(limit)), enough)
+    return next((candidate for candidate in fewer if candidate.within_limit(limit)), enough)
 
 
-def near(priced: Evaluated) -> int:
-    """Difference in the number of writes that is too small to simulate."""
-    return max(1, priced.n_writes // WRITES_PER_STEP)
+def near(candidate: Evaluated) -> int:
+    """Smallest difference in the number of writes that is simulated."""
+    return max(1, candidate.n_writes // WRITES_PER_STEP)
 
 
 def _next(
     too_few: Evaluated, enough: Evaluated | None, limit: Limit, n_most: int, *, halve: bool
 ) -> int:
-    """The next number n of writes to try, at which a power law in n + 1 meets the limit."""
+    """The next number n to try: there a power law in n + 1 reaches the limit."""
     x, y = log(too_few.n_writes + 1), _log_ratio(too_few, limit)
     if enough is None:
         led = exp(min(x + y, log(n_most + 1))) if isfinite(y) else 2.0 * (too_few.n_writes + 1)
@@ -209,7 +209,7 @@ def _next(
     return min(max(led, too_few.n_writes + 1), enough.n_writes - 1)
 
 
-def _log_ratio(priced: Evaluated, limit: Limit) -> float:
+def _log_ratio(candidate: Evaluated, limit: Limit) -> float:
     """log(upper bound / limit); infinite if the bound is 0 or infinite."""
-    bound = limit.bound(priced.lost) if priced.finished else inf
+    bound = limit.bound(candidate.lost) if candidate.finished else inf
     return log(bound / limit.most) if 0 < bound < inf else copysign(inf, bound)

@@ -1,4 +1,4 @@
-"""A selection: the checks of its scenario, and the complete answer."""
+"""The selection: checks of the scenario, the candidates, and the complete record."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from scipy import optimize
 
 from cprsim.accuracy.curve import Response
-from cprsim.commands.run.sentences import takes_of
-from cprsim.commands.select.choice import PricedInterval, Selection
+from cprsim.commands.run.sentences import resources_of
+from cprsim.commands.select.choice import CandidateSummary, Selection
 from cprsim.commands.select.deciding import StrategyDecision, decide, simplest
-from cprsim.commands.select.pricing import (
+from cprsim.commands.select.evaluation import (
     FULL,
     CandidateEvaluator,
     Evaluated,
@@ -40,29 +40,29 @@ from cprsim.scenario.yaml_text import dump_plain
 
 Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
 N_FRONT = 24  # candidates of each strategy on the front, besides its best
-N_LEVEL = 8  # as N_FRONT, for strategies without accuracy loss
-FRONT_TIMES = 6  # lossless fronts: range of saves, as a factor around the best number
-FRONT_UP_TO = 1.3  # as WORTH_TRYING, for candidates on the front
+N_LOSSLESS = 8  # the same for strategies without accuracy loss
+FRONT_TIMES = 6  # factor around the best number of saves that a lossless front spans
+FRONT_UP_TO = 1.3  # largest cost of writes on the front, in overheads of full recovery
 
 
-def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, CandidateEvaluator]:
-    """The scenario, and the evaluator of its candidates. Raises CprsimError for wrong input."""
+def prepare(load: Load, replications: int | None) -> tuple[LoadedScenario, CandidateEvaluator]:
+    """Load the scenario, and make the evaluator of its candidates. Raises CprsimError."""
     loaded = load([])
     for number, entry in enumerate(loaded.scenario.recovery):
         is_own = entry.costs is not None and not _only_kept(loaded, entry.costs)
         if is_own and entry.strategy in STRATEGIES:
             message = (
-                f"`{entry.strategy}` takes its costs from the section `costs`: move them there; "
-                "only a recovery system may have its own"
+                f"`{entry.strategy}` uses the section `costs`: move its costs there; only a "
+                "recovery system may have costs of its own"
             )
             raise wrong(loaded, f"recovery.{number}.costs", message)
-    experiment = assemble(loaded)  # refuses an entry that can't run the job, with its line
+    experiment = assemble(loaded)  # raises for an entry that can't run the job
     try:
         options = options_of(experiment)
     except ParameterError as error:
         raise wrong(loaded, "recovery", str(error)) from None
     limited = any(option.loses(experiment) for option in options.values())
-    limit = limit_of(loaded, priced=limited)
+    limit = limit_of(loaded, needs_curve=limited)
     if limited and limit is None:
         message = f"there is no limit; give the allowed loss with one of {LIMIT_OPTIONS}"
         raise ScenarioError.at(Place(loaded.path), message, key="accuracy")
@@ -74,7 +74,7 @@ def question_of(load: Load, replications: int | None) -> tuple[LoadedScenario, C
 
 
 def _only_kept(loaded: LoadedScenario, costs: OwnCosts) -> bool:
-    """Whether costs differ by the contents kept, whose number is chosen where errors are silent."""
+    """Whether costs differ only by `save.kept`, which `select` chooses if errors are silent."""
     save, own = loaded.scenario.costs.save, costs.save
     return (
         loaded.scenario.silent is not None
@@ -84,8 +84,8 @@ def _only_kept(loaded: LoadedScenario, costs: OwnCosts) -> bool:
     )
 
 
-def answered(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection:
-    """The selection, with the inputs that would make another candidate the cheapest."""
+def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection:
+    """Make the selection, with the inputs that would make another candidate the cheapest."""
     with watch.progress("selecting") as on_progress:
         selection = select(evaluator, on_progress)
     chosen, finishing = selection.chosen, selection.finishing
@@ -114,7 +114,7 @@ def answered(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection
         stand_in=evaluator.limit.metric is not None and is_stand_in(loaded),
         assumption=assumption,
         spares=spares,
-        takes=takes_of(chosen.policy, evaluator.experiment) if selection.advised else "",
+        resources=resources_of(chosen.policy, evaluator.experiment) if selection.advised else "",
         n_nodes=evaluator.experiment.cluster.n_nodes,
     )
 
@@ -125,7 +125,7 @@ def select(
     *,
     explain: bool = True,
 ) -> Selection:
-    """Choose the interval of each option, and the option, by the curve of the experiment."""
+    """Choose the best interval of each option, then the option; `explain` adds the front."""
     experiment, limit, curve = evaluator.experiment, evaluator.limit, evaluator.experiment.curve
     n_steps, steps = (1 + explain) * len(evaluator.options), count(1)
 
@@ -136,8 +136,8 @@ def select(
     decided, alike = simplest(evaluator, decided)
     full, chosen = decided.full, decided.chosen
 
-    def as_candidate(priced: Evaluated, rule: str = "") -> PricedInterval:
-        return candidate_of(priced, evaluator, full, rule)
+    def as_candidate(candidate: Evaluated, rule: str = "") -> CandidateSummary:
+        return candidate_of(candidate, evaluator, full, rule)
 
     limited = bool(evaluator.losing)
     fronts = _front(evaluator, decided, limited, step) if explain else []
@@ -150,11 +150,11 @@ def select(
         alike=alike,
         full=as_candidate(full),
         best={
-            name: None if priced is None else as_candidate(priced)
-            for name, priced in decided.best.items()
+            name: None if candidate is None else as_candidate(candidate)
+            for name, candidate in decided.best.items()
         },
-        formula=tuple(as_candidate(priced, rule) for rule, priced in _formula(evaluator)),
-        front={name: tuple(map(as_candidate, priced)) for name, priced in fronts},
+        formula=tuple(as_candidate(candidate, rule) for rule, candidate in _formula(evaluator)),
+        front={name: tuple(map(as_candidate, candidate)) for name, candidate in fronts},
         notes=(*(() if curve is None or not limited else curve.notes), *_notes(evaluator, decided)),
         left_out=evaluator.left_out,
         limited=limited,
@@ -162,13 +162,13 @@ def select(
 
 
 def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator[str]:
-    """Sentences on losses and limits that the overheads do not show."""
+    """Sentences on the horizon, and on losses and nodes that overheads do not include."""
     experiment = evaluator.experiment
     horizon_h = experiment.scenario.job.horizon_h
     if horizon_h is not None:
         yield (
-            f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "
-            "work that is done by then."
+            f"the horizon ends unfinished jobs after {hours(horizon_h)}: their overheads are "
+            "shares of the work done by then."
         )
     for name, option in evaluator.options.items():
         if option.not_counted:
@@ -176,38 +176,38 @@ def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator
                 f"{name}: {option.not_counted}; no number includes this, so it is not "
                 "recommended, at any overhead."
             )
-    for name, priced in decided.within_limit.items():
-        if priced.policy.tax.nodes > 0:
-            extra = f"{priced.policy.tax.nodes:g}"
+    for name, candidate in decided.within_limit.items():
+        if candidate.policy.tax.nodes > 0:
+            extra = f"{candidate.policy.tax.nodes:g}"
             yield f"{name} takes additional nodes ({extra}); overheads do not count their hours."
 
 
 def candidate_of(
-    priced: Evaluated, evaluator: CandidateEvaluator, full: Evaluated, rule: str = ""
-) -> PricedInterval:
-    """Summarise a priced candidate for the answer."""
-    option, policy = evaluator.options[priced.strategy], priced.policy
-    n, nothing = len(priced.overhead), np.nan
+    candidate: Evaluated, evaluator: CandidateEvaluator, full: Evaluated, rule: str = ""
+) -> CandidateSummary:
+    """Summarise a candidate for the answer."""
+    option, policy = evaluator.options[candidate.strategy], candidate.policy
+    n, nothing = len(candidate.overhead), np.nan
     unknown = Estimate(nothing, nothing, nothing, n)
-    expected = priced.lost.mean()
+    expected = candidate.lost.mean()
     if option.from_cpr_paper:
         policy = replace(policy, interval_rule=rule or "selected")
-    return PricedInterval(
-        strategy=priced.strategy,
+    return CandidateSummary(
+        strategy=candidate.strategy,
         policy=policy,
-        n_saves=priced.n_saves,
-        n_committed=priced.n_committed,
-        finished_fraction=priced.finished_fraction,
-        overhead=Estimate.of_mean(priced.overhead) if priced.finished else unknown,
-        waiting=priced.waiting,
-        worst=float(priced.overhead.max()),
-        pls=Estimate.of_mean(priced.pls) if priced.finished else unknown,
-        loss=Estimate(expected.mean, *expected.interval(), n) if priced.finished else unknown,
-        upper_bound=evaluator.limit.bound(priced.lost) if priced.finished else nothing,
-        within_limit=priced.within_limit(evaluator.limit),
-        benefit=full.more_than(priced),
-        beyond_fraction=priced.lost.beyond_fraction,
-        struck_fraction=float((priced.pls > 0).mean()),
+        n_saves=candidate.n_saves,
+        n_committed=candidate.n_committed,
+        finished_fraction=candidate.finished_fraction,
+        overhead=Estimate.of_mean(candidate.overhead) if candidate.finished else unknown,
+        waiting=candidate.waiting,
+        worst=float(candidate.overhead.max()),
+        pls=Estimate.of_mean(candidate.pls) if candidate.finished else unknown,
+        loss=Estimate(expected.mean, *expected.interval(), n) if candidate.finished else unknown,
+        upper_bound=evaluator.limit.bound(candidate.lost) if candidate.finished else nothing,
+        within_limit=candidate.within_limit(evaluator.limit),
+        benefit=full.more_than(candidate),
+        beyond_fraction=candidate.lost.beyond_fraction,
+        struck_fraction=float((candidate.pls > 0).mean()),
         rule=rule,
         option="" if option.from_cpr_paper else option.interval or "",
         entry=option.entry_at(policy.interval_h, evaluator.experiment.useful_h),
@@ -218,7 +218,7 @@ def candidate_of(
 
 
 def _formula(evaluator: CandidateEvaluator) -> list[tuple[str, Evaluated]]:
-    """Partial recovery at the interval of the paper's formula, both forms; see `target_pls`."""
+    """Partial recovery at the interval of the paper's formula, in both forms."""
     if WHOLE not in evaluator.options:
         return []
     experiment, limit = evaluator.experiment, evaluator.limit
@@ -235,7 +235,7 @@ def _formula(evaluator: CandidateEvaluator) -> list[tuple[str, Evaluated]]:
     if isclose(job.n_shards_together, 1.0):
         del by_rule_h["cpr-undivided"]  # both forms are equal
     return [
-        (rule, evaluator.price(WHOLE, [interval_h])[0])
+        (rule, evaluator.evaluate(WHOLE, [interval_h])[0])
         for rule, interval_h in by_rule_h.items()
         if interval_h > 0
     ]
@@ -262,17 +262,17 @@ def _front(
     limited: bool,
     step: Callable[[], None],
 ) -> list[tuple[str, list[Evaluated]]]:
-    """Candidates of each strategy from few writes to many, up to the number that no longer pays."""
+    """Candidates of each strategy, from few writes to the largest number that can be worth it."""
     fronts = []
     for name, option in evaluator.options.items():
         step()
         if (limited and name == FULL) or option.interval is None:
             continue
         chosen = decided.full if name == FULL else decided.best[name]
-        level = chosen is not None and not chosen.policy.leaves_stale
-        lowest, n = option.n_fewest, N_LEVEL if level else N_FRONT
+        lossless = chosen is not None and not chosen.policy.leaves_stale
+        lowest, n = option.n_fewest, N_LOSSLESS if lossless else N_FRONT
         most = most_writes(evaluator, name, decided.full, FRONT_UP_TO)
-        if level and chosen is not None:  # far from its best it may take long to simulate
+        if lossless and chosen is not None:  # others may be slow to simulate
             lowest = chosen.n_writes // FRONT_TIMES
             most = min(most, max(FRONT_TIMES * chosen.n_writes, decided.full.n_writes))
         grid = np.geomspace(lowest + 1, max(most, lowest + 2), n) - 1

@@ -1,4 +1,4 @@
-"""``systems``: which recovery systems there are, and which of them costs a job least."""
+"""``systems``: list the recovery systems, or find the cheapest for a job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cprsim.commands.options import (
     source_of,
 )
 from cprsim.commands.run.contents import none_clean_of
-from cprsim.commands.select.pricing import choose_replications
+from cprsim.commands.select.evaluation import choose_replications
 from cprsim.commands.systems.answer import answer_of_systems, document_of_systems
 from cprsim.commands.systems.candidates import LeftOut, at_their_best, candidates_of, split_save
 from cprsim.commands.systems.comparison import (
@@ -66,8 +66,8 @@ def systems(
     """Compare the recovery systems that a job can run, or list all.
 
     Without a scenario all are listed. With one, those that its job can run are simulated on the
-    same failures, each at its best interval, and compared with the cheapest that keeps accuracy.
-    Systems take the options that the scenario gives, else their defaults.
+    same failures, each at its best interval, and compared with the cheapest that loses no accuracy.
+    Systems have the options in the scenario, else their defaults.
 
     Parameters
     ----------
@@ -78,15 +78,15 @@ def systems(
     listed : bool, default False
         List the systems for the scenario's job, without a simulation.
     only : sequence of str, optional
-        Compare this system alone, and others so named; may be repeated.
+        Compare only this system; repeat the option for several.
     available : bool, default False
-        Compare those that a job can run today.
+        Compare only systems with maintained software.
     fixed : bool, default False
         Keep each system at the scenario's interval, or at its default.
     seed : int, optional
         Seed of all random numbers; default: the scenario's.
     replications : int, optional
-        Replications of each system; default: as many as distinguish intervals.
+        Replications of each system; default: enough to distinguish intervals.
     folder : str or Path, optional
         Folder of the results folders. None: nothing is kept.
 
@@ -95,7 +95,7 @@ def systems(
     Answer
         ``frames["systems"]``: a row per system. Of a comparison, the cheapest first, with its
         difference to the best and the quantities of docs/concepts.md; ``frames["after"]``: the loss
-        by a failure. ``frames["options"]`` of a list.
+        by each kind of failure. Of a list, also ``frames["options"]``.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def systems(
     """
     if scenario is None and (overrides or only):
         option = "--set" if overrides else "--only"
-        raise ParameterError("is about a job: name a scenario", option)
+        raise ParameterError("applies to the job of a scenario: name one", option)
     source = None if scenario is None else source_of(scenario, overrides)
     if source is None or listed or explain is not None:
         job = made_up_job() if source is None else scenario_job(source.read())

@@ -1,7 +1,7 @@
-"""The loss by one failure, from the job's policy, which is evaluated as in the simulation.
+"""The largest loss by one failure of each kind, derived from the rules of a policy.
 
-The failure strikes a complete job, long after its last failure and with its tiers written. Of all
-places that a failure of a kind may strike, the worst counts. The loss by a failure during a
+The failure strikes a job whose slots are all up and whose tiers all hold a save. Of all sets of
+slots that a failure of the kind may strike, the worst counts. The loss by a failure during a
 recovery, or before the first saves, needs a simulation.
 """
 
@@ -23,59 +23,58 @@ from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.spec import NONE
 from cprsim.simulation.state import sim_of
 
-TWO_NODES, ALL_NODES = "two nodes", "all nodes"  # kinds that every job is asked about
+TWO_NODES, ALL_NODES = "two nodes", "all nodes"  # kinds that are evaluated for every job
 
 
 class LossKind(IntEnum):
     """Kinds of loss by a failure, the smallest first."""
 
     NOTHING = 0
-    STEP = 1  # the current step, or one more
-    SHARDS = 2  # shards roll back while the job continues: they are stale
-    REPLAY = 3  # failed nodes replay their work since a save; the others wait
+    STEP = 1  # the current step, or also the one before
+    SHARDS = 2  # shards return to a save while the job continues: they are stale
+    REPLAY = 3  # failed nodes repeat their work since a save; the others wait
     SAVE = 4  # the job rolls back to a save
     START = 5  # the job restarts from the beginning
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class FailureImpact:
-    """The loss by a failure: at most `up_to_h` of progress [h]; infinite for all of it."""
+    """The loss by a failure: at most `up_to_h` hours of progress; infinite: all progress."""
 
     kind: Annotated[
         LossKind, Stored(lambda kind: kind.name.lower(), lambda name: LossKind[name.upper()])
     ] = field(metadata={"alias": "takes"})
     up_to_h: Endless = 0.0
-    # the tier of the checkpoint of the rollback
+    # the tier of the save to which shards or the job return
     tier: str = field(default="", metadata={"alias": "from"})
 
 
-class Strike(NamedTuple):
+class FailureCase(NamedTuple):
     """A kind of failure, and the sets of slots that it may strike."""
 
     scope: Scope
-    places: tuple[tuple[int, ...], ...]
+    slot_sets: tuple[tuple[int, ...], ...]
 
     @classmethod
     def of(
-        cls, name: str, reach: Reach, *places: tuple[int, ...], needs_node: bool = True
-    ) -> Strike:
-        return cls(Scope(name, reach, Constant(0.0), needs_node), places)
+        cls, name: str, reach: Reach, *slot_sets: tuple[int, ...], needs_node: bool = True
+    ) -> FailureCase:
+        return cls(Scope(name, reach, Constant(0.0), needs_node), slot_sets)
 
 
-def after(
-    policy: Policy, cluster: Cluster, strike: Strike, every_h: Mapping[str, float]
+def worst_impact(
+    policy: Policy, cluster: Cluster, case: FailureCase, every_h: Mapping[str, float]
 ) -> tuple[FailureImpact, Rule | None]:
-    """The worst fate of all places, and the rule that is taken there; None: all start again.
+    """The largest impact over the sets of slots, and the rule that applies; None: all start again.
 
-    `every_h`: progress between two contents of each tier that is saved to. The more often a tier
-    has a new content, the newer is its latest.
+    `every_h`: progress between two saves to a tier. The newest save of a tier is at most so old.
     """
-    rules = [rule for rule in policy.rules if not rule.scopes or strike.scope.name in rule.scopes]
+    rules = [rule for rule in policy.rules if not rule.scopes or case.scope.name in rule.scopes]
     of_kind = replace(policy, rules=tuple(replace(rule, scopes=()) for rule in rules))
-    job = SimulatedJob(1.0, cluster, Clock.WALL, (strike.scope,), of_kind)
+    job = SimulatedJob(1.0, cluster, Clock.WALL, (case.scope,), of_kind)
     sim = sim_of(job)
-    fates_of_places: list[tuple[FailureImpact, Rule | None]] = []
-    for struck in strike.places:
+    impacts_of_sets: list[tuple[FailureImpact, Rule | None]] = []
+    for struck in case.slot_sets:
         begin(sim)
         for number, tier in enumerate(policy.tiers):
             if tier.name in every_h:
@@ -83,11 +82,11 @@ def after(
         sim.job.n_struck = len(struck)
         for n, slot in enumerate(struck):
             sim.slots[n].struck = slot
-            wipe(sim, slot, strike.scope.wipes)
+            wipe(sim, slot, case.scope.wipes)
         number, source, _ = choose(sim, 0)
         rule = None if number == NONE else rules[number]
-        fates_of_places.append((_impact(policy, every_h, rule, source), rule))
-    return max(fates_of_places, key=itemgetter(0))
+        impacts_of_sets.append((_impact(policy, every_h, rule, source), rule))
+    return max(impacts_of_sets, key=itemgetter(0))
 
 
 def _impact(
@@ -116,21 +115,21 @@ def _impact(
 def impacts(
     policy: Policy, cluster: Cluster, scopes: Iterable[Scope], rack: int | None, useful_h: float
 ) -> dict[str, FailureImpact]:
-    """The worst fate by kind of failure: the job's own kinds, then those that it does not name."""
+    """The largest impact by kind of failure: of the job's scopes, then of `failure_cases`."""
     every_h = {
         capture.tier: policy.content_every_h(capture, useful_h) for capture in policy.captures
     }
     every_h = {tier: hours for tier, hours in every_h.items() if hours < useful_h}
-    strikes = strikes_of(policy, cluster, scopes, rack)
-    return {strike.scope.name: after(policy, cluster, strike, every_h)[0] for strike in strikes}
+    cases = failure_cases(policy, cluster, scopes, rack)
+    return {case.scope.name: worst_impact(policy, cluster, case, every_h)[0] for case in cases}
 
 
-def strikes_of(
+def failure_cases(
     policy: Policy, cluster: Cluster, scopes: Iterable[Scope], rack: int | None
-) -> Iterator[Strike]:
-    """The job's own kinds, then a process, a node, two nodes, a rack where it has some, and all.
+) -> Iterator[FailureCase]:
+    """The job's scopes, then, if none has this reach, a process, a node, a rack, all; two nodes.
 
-    Two nodes are next to each other, `rack` slots apart, or hold copies of one group.
+    Two nodes are neighbours, or `rack` slots apart, or hold copies of one group.
     """
     n = cluster.n_nodes
     each_slot, all_slots = [(slot,) for slot in range(n)], tuple(range(n))
@@ -141,20 +140,20 @@ def strikes_of(
             apart.add(len(cluster.slots(tier.role)) // tier.placement.size)
     pairs = [(slot, slot + d) for d in sorted(apart) for slot in range(n - d)]
     places = {Reach.ALL: [all_slots], Reach.RACK: racks}
-    strikes_of_job = [
-        Strike(scope, tuple(places.get(scope.reach, each_slot)))
+    cases_of_job = [
+        FailureCase(scope, tuple(places.get(scope.reach, each_slot)))
         for scope in scopes
         if not scope.silent
     ]
     further = [
-        Strike.of("process", Reach.PROCESS, *each_slot, needs_node=False),
-        Strike.of("node", Reach.NODE, *each_slot),
-        Strike.of(TWO_NODES, Reach.NODE, *pairs),
-        *([Strike.of("rack", Reach.RACK, *racks)] if rack else []),
-        Strike.of(ALL_NODES, Reach.ALL, all_slots),
+        FailureCase.of("process", Reach.PROCESS, *each_slot, needs_node=False),
+        FailureCase.of("node", Reach.NODE, *each_slot),
+        FailureCase.of(TWO_NODES, Reach.NODE, *pairs),
+        *([FailureCase.of("rack", Reach.RACK, *racks)] if rack else []),
+        FailureCase.of(ALL_NODES, Reach.ALL, all_slots),
     ]
-    reaches = {strike.scope.reach for strike in strikes_of_job}
-    yield from strikes_of_job
-    for strike in further:
-        if strike.places and (strike.scope.name == TWO_NODES or strike.scope.reach not in reaches):
-            yield strike
+    reaches = {case.scope.reach for case in cases_of_job}
+    yield from cases_of_job
+    for case in further:
+        if case.slot_sets and (case.scope.name == TWO_NODES or case.scope.reach not in reaches):
+            yield case

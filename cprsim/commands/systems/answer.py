@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
 from cprsim.commands.run.contents import kept_sentence
 from cprsim.commands.run.figures import Bar, bars_figure
-from cprsim.commands.run.sentences import takes
+from cprsim.commands.run.sentences import resource_sentence
 from cprsim.commands.systems.after import FailureImpact, LossKind
 from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY, missing_sentence
 from cprsim.commands.systems.comparison import (
@@ -89,10 +89,10 @@ def answer_of_systems(comparison: Comparison, **about: Any) -> Answer:
         for system in ranked_systems
     ]  # fmt: skip
     after = [
-        {"system": system.name, "failure": failure, "takes": fate.kind.name.lower(),
-         "up_to_h": fate.up_to_h, "from": fate.tier}
+        {"system": system.name, "failure": failure, "takes": impact.kind.name.lower(),
+         "up_to_h": impact.up_to_h, "from": impact.tier}
         for system in ranked_systems
-        for failure, fate in system.facts.impacts.items()
+        for failure, impact in system.facts.impacts.items()
     ]  # fmt: skip
     of_run = strategies_frame(result).rename(columns={"strategy": "system"})
     return Answer(
@@ -254,8 +254,8 @@ def _survived(ranked_systems: Sequence[RankedSystem]) -> Table:
     """Progress lost by kind of failure; kinds with equal losses are one column."""
 
     def lost(system: RankedSystem, kind: str) -> str:
-        fate = system.facts.impacts[kind]
-        return LOST.get(fate.kind) or hours(fate.up_to_h)
+        impact = system.facts.impacts[kind]
+        return LOST.get(impact.kind) or hours(impact.up_to_h)
 
     kinds_of: dict[tuple[FailureImpact, ...], list[str]] = {}
     for kind in ranked_systems[0].facts.impacts:
@@ -290,7 +290,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     prices = prices_in(comparison.path) if comparison.spares else None
     yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
     taken = [(one.name, one.facts.memory_bytes, one.facts.storage_share) for one in picks]
-    yield from filter(None, (_unpriced(comparison), takes(taken)))
+    yield from filter(None, (_unpriced(comparison), resource_sentence(taken)))
     now = comparison.now
     if now is None:
         return
@@ -305,7 +305,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
 
 
 def _unpriced(comparison: Comparison) -> str:
-    """The sentence on a cheaper system that runs today, but loses accuracy without a price."""
+    """The sentence on a cheaper, maintained system whose accuracy loss is unknown."""
     runs, unpriced = comparison.cheapest_that_runs, comparison.unpriced_that_runs
     if unpriced is None or (
         runs is not None and runs.overhead.mean <= unpriced.overhead.mean + NEAR_OPTIMAL
@@ -419,7 +419,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
 
 
 def _stale_from_the_start(comparison: Comparison) -> Iterator[str]:
-    """Shares of jobs whose shards return to their start, under strategies that never save."""
+    """For each strategy that never saves: the share of jobs with a shard back at its start."""
     rows = comparison.result.replications
     for system in comparison.ranked_systems:
         if system.every == NEVER and system.policy.leaves_stale:
@@ -433,7 +433,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _why_not_the_best(system: RankedSystem) -> str:
-    """Of a system that loses accuracy."""
+    """Why a system that loses accuracy is not the best."""
     if system.over:
         return system.over
     if system.accuracy == PRICED:

@@ -1,4 +1,4 @@
-"""Candidates for a job: the scenario's entries and all other systems, at their best intervals."""
+"""Candidates of a comparison: the scenario's entries and all other systems that can run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from cprsim.commands.select.deciding import decide
-from cprsim.commands.select.pricing import FULL, RELOADING, PricedEntry, evaluator_of
+from cprsim.commands.select.evaluation import FULL, RELOADING, ComparedEntry, evaluator_of
 from cprsim.commands.select.retention import enough_contents, with_fewest_contents
 from cprsim.errors import MissingKeyError, ParameterError, choices
 from cprsim.job.policy import Policy
@@ -22,11 +22,11 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.recovery import NEEDS_TARGET, RecoverySection
 from cprsim.scenario.schema import dump_entry
 
-FOUND, LISTED, DEFAULT = "found", "listed", "default"  # how an interval came about
+FOUND, LISTED, DEFAULT = "found", "listed", "default"  # origins of an interval
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
 NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
 PAPER_ONLY = "no maintained implementation (`--available`)"
-TODAY = "today"  # the name of how the job runs now
+TODAY = "today"  # name of the entry for the present recovery
 NONE_KEEPS = "no interval that is worth its saves keeps the limit"
 NOT_KNOWN = "the staleness curve does not price its loss"
 NO_TARGET = "needs `target_pls`, the portion of lost samples that you accept: list it with one"
@@ -37,7 +37,7 @@ class LeftOut:
     """Why a system is not compared."""
 
     words: str
-    key: str = ""  # of the scenario, that is missing
+    key: str = ""  # the key that the scenario lacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +46,18 @@ class Candidate:
 
     entry: RecoverySection
     policy: Policy  # at its interval
-    how: str  # whether its interval was found here, is the scenario's, or its default
-    is_today: bool = False  # whether it is how the job runs now
+    how: str  # origin of its interval
+    is_today: bool = False  # whether it is the job's present recovery
 
     @property
     def name(self) -> str:
         return self.entry.name
 
     def text(self, useful_h: float) -> str:
-        """The entry of `recovery` that runs it as it is compared."""
+        """Its entry under `recovery`, at the interval at which it is compared."""
         if self.how != FOUND:
             return dump_entry(self.entry)
-        return PricedEntry(self.entry).entry_at(self.policy.interval_h, useful_h)
+        return ComparedEntry(self.entry).entry_at(self.policy.interval_h, useful_h)
 
 
 def candidates_of(
@@ -69,16 +69,16 @@ def candidates_of(
     available: bool = False,
     fixed: bool = False,
 ) -> tuple[list[Candidate], dict[str, LeftOut]]:
-    """Candidates that can run a job, or the `only` ones, and why others can't, by name.
+    """Candidates that can run the job, and the reason for each that is left out, by name.
 
-    Unless intervals are fixed, the present system (`today`, else the first entry) is compared at
-    its own and at its best interval. `available`: only systems that a job can run today.
+    Unless intervals are fixed, the present recovery (`today`, else the first entry) is compared
+    at its own and at its best interval. `only`: these names; `available`: with maintained software.
     """
 
     def candidate_of(entry: RecoverySection, how: str, *, is_today: bool = False) -> Candidate:
         return Candidate(entry, policy_of(entry, experiment), how, is_today)
 
-    policies_of(loaded, experiment)  # says where an entry stands that can't run the job
+    policies_of(loaded, experiment)  # raises, with the line of an entry that can't run the job
     listed = list(loaded.scenario.recovery)
     first = next((entry for entry in listed if entry.name == TODAY), listed[0])
     candidates = [
@@ -146,7 +146,7 @@ def _require_known(
 
 
 def _rank(name: str) -> int:
-    """The paper's strategies first, then the systems alike."""
+    """The paper's strategies in their order; all systems after them, with one rank."""
     return (*STRATEGIES, name).index(name)
 
 
@@ -159,13 +159,13 @@ def at_their_best(
     limit: Limit | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[list[Candidate], dict[str, LeftOut]]:
-    """Candidates at their best intervals, and why some of them are left out, by name.
+    """Candidates at their best intervals, and the reason for each that is left out, by name.
 
-    Without an accuracy limit, the best interval of systems that leave shards stale is never to
-    save: they keep the interval of their entry. So does CPR, whose interval is its formula's.
+    Systems that leave shards stale are cheapest if they never save; without an accuracy limit they
+    therefore keep the interval of their entry. CPR keeps the interval of its formula.
     """
     options = {
-        candidate.name: PricedEntry(candidate.entry)
+        candidate.name: ComparedEntry(candidate.entry)
         for candidate in candidates
         if _is_searched(candidate, limit)
     }
@@ -180,10 +180,10 @@ def at_their_best(
     for candidate in candidates:
         if candidate.name not in options:
             at_best.append(_keeping_enough(candidate, experiment))
-        elif (priced := decided.at_best.get(candidate.name)) is not None:
+        elif (evaluated := decided.at_best.get(candidate.name)) is not None:
             option = evaluator.options[candidate.name]
             if option.interval is not None:
-                policy = option.policy_at(experiment, priced.policy.interval_h)
+                policy = option.policy_at(experiment, evaluated.policy.interval_h)
                 candidate = replace(candidate, entry=option.entry, policy=policy, how=FOUND)
             at_best.append(candidate)
         else:
@@ -194,16 +194,16 @@ def at_their_best(
 
 
 def _keeping_enough(candidate: Candidate, experiment: Experiment) -> Candidate:
-    """A candidate at its own interval with the contents that silent errors ask for."""
+    """A candidate at its own interval, with as many retained saves as silent errors need."""
     if candidate.is_today or experiment.scenario.silent is None:
         return candidate
     n = enough_contents(candidate.policy, experiment, 0.0)
-    entry = PricedEntry(candidate.entry).keeping(n, experiment).entry
+    entry = ComparedEntry(candidate.entry).with_contents(n, experiment).entry
     return replace(candidate, entry=entry, policy=policy_of(entry, experiment))
 
 
 def _is_searched(candidate: Candidate, limit: Limit | None) -> bool:
-    """Whether the selector looks for an interval."""
+    """Whether the best interval of a candidate is searched."""
     if candidate.is_today:
         return False
     if candidate.entry.strategy == FULL:
@@ -221,7 +221,7 @@ def _is_searched(candidate: Candidate, limit: Limit | None) -> bool:
 
 
 def missing_sentence(left_out: Mapping[str, LeftOut], n_systems: int) -> str:
-    """How many are left out for lack of a key that every job has, by key; empty without any."""
+    """The number of systems left out because the scenario lacks a key, by key; else empty."""
     n_of = Counter(why.key for why in left_out.values() if why.key)
     if not n_of:
         return ""
@@ -230,11 +230,10 @@ def missing_sentence(left_out: Mapping[str, LeftOut], n_systems: int) -> str:
 
 
 def split_save(experiment: Experiment) -> Iterator[str]:
-    """How a save that is given as one time is taken apart for systems that copy it first."""
+    """How a save given as one time is divided for systems that save in the background."""
     job = experiment.facts
     if job.save_background is None and job.write_h and job.node_bytes_per_h:
         yield (
-            f"`costs.save` is one time: for systems that write behind the job, "
-            f"{hours(job.snapshot_h)} is the copy to host memory, {hours(job.persist_h)} the "
-            "writing (by state, storage and link)."
+            f"Systems that save in the background divide `costs.save`: {hours(job.snapshot_h)} "
+            f"to copy to host memory, {hours(job.persist_h)} to write (by state, storage and link)."
         )

@@ -1,7 +1,6 @@
-"""A comparison of systems: a run of all of them, and further facts on each.
+"""The record of a comparison of systems: a run of all of them, and further facts on each.
 
-Its results folder is that of the run, so that readers of runs read comparisons too;
-`systems.json` has the further facts.
+Its results folder is that of the run, plus `systems.json` with the further facts.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from cprsim.scenario.prices import ACCURACY
 from cprsim.scenario.schema import Scenario
 
 SYSTEMS_FILE = "systems.json"
-NEAR_OPTIMAL = 0.01  # of useful time more than the cheapest: other reasons may decide
-OVERHEAD, DECIMALS = "overhead_fraction", 12  # what differs beyond these is rounding
+NEAR_OPTIMAL = 0.01  # of useful time more than the cheapest: a difference of little weight
+OVERHEAD, DECIMALS = "overhead_fraction", 12  # further decimals are rounding
 BEST, UNFINISHED, NO_BEST = "best", "unfinished", "no best"  # verdicts
-MORE, LESS, TIED = "more", "less", "can't be told"  # where the difference to the best lies
+MORE, LESS, TIED = "more", "less", "can't be told"  # sign of the difference to the best
 KEPT, WITHIN, PRICED, UNPRICED = "kept", "within the limit", "priced", "not priced"  # accuracy
 OVER = "over the limit"
 ELIGIBLE = (KEPT, WITHIN)  # to be the best
@@ -44,28 +43,28 @@ ELIGIBLE = (KEPT, WITHIN)  # to be the best
 
 @dataclass(frozen=True, slots=True)
 class SystemFacts:
-    """Facts on one system that its run does not hold.
+    """Facts on one system that do not follow from its run.
 
     Bytes are per hour of progress, as if each save moved the whole state; None: unknown size.
     """
 
     strategy: str
-    how: str  # its interval came about: see `Candidate.how`
+    how: str  # origin of its interval: see `Candidate.how`
     text: str = field(metadata={"alias": "entry"})  # its entry of `recovery`
     not_counted: str  # its losses that no number includes; empty if none
-    unknown: tuple[str, ...]  # its options without a figure in any source
-    runs_as: str  # its implementation today; empty: a paper only
+    unknown: tuple[str, ...]  # its options with an unknown cost, counted as 0
+    runs_as: str  # its maintained implementation; empty: none
     impacts: Mapping[str, FailureImpact] = field(metadata={"alias": "after"})
     storage_bytes_per_h: float | None  # of all nodes together
     peers_bytes_per_h: float | None  # that one node sends to others
-    only_on: str = ""  # the platform outside of which `runs_as` does not run
-    accepted: bool = False  # its entry says how much PLS may be lost
+    only_on: str = ""  # the only platform of `runs_as`; empty: any
+    accepted: bool = False  # its entry has an accepted PLS (`target_pls`)
     memory_bytes: float | None = None  # that copies take on a node
-    storage_share: float | None = None  # of the storage's bandwidth, by the bytes above
+    storage_share: float | None = None  # `storage_bytes_per_h` / bandwidth of the storage
 
     @property
     def runs_anywhere(self) -> bool:
-        """Whether maintained software runs it, wherever the job is."""
+        """Whether it has maintained software for every platform."""
         return bool(self.runs_as) and not self.only_on
 
 
@@ -80,8 +79,8 @@ class RankedSystem:
     accuracy: str
     over: str = ""  # the limits that it exceeds
     is_best: bool = False
-    more: Estimate | None = None  # overhead less that of the best; None: it is the best, or none is
-    than_today: Estimate | None = None  # the same against how the job runs now
+    more: Estimate | None = None  # overhead minus that of the best; None: it is best, or none is
+    than_today: Estimate | None = None  # overhead minus that of the present recovery
 
     @property
     def name(self) -> str:
@@ -95,7 +94,7 @@ class RankedSystem:
 
     @property
     def may_be_best(self) -> bool:
-        """Whether all jobs finish, accuracy is kept, or the limit, and all costs are known."""
+        """Whether all jobs finish, accuracy is kept or within the limit, and costs are known."""
         return self.finishes and self.accuracy in ELIGIBLE and not self.facts.unknown
 
     @property
@@ -104,17 +103,17 @@ class RankedSystem:
 
     @property
     def finishes(self) -> bool:
-        """Whether all replications do."""
+        """Whether all replications finish."""
         return isfinite(self.overhead.mean)
 
     @property
     def label(self) -> str:
-        """Its name, with a star if its accuracy loss has no price."""
+        """Its name, with a star if its accuracy loss is unknown."""
         return self.name + (" *" if self.accuracy == UNPRICED else "")
 
     @property
     def every(self) -> str:
-        """How often it saves; `NEVER` where the interval is as long as the job."""
+        """How often it saves; `NEVER` if the interval is at least as long as the job."""
         return every(self.policy) if n_saves_due(self.policy.interval_h, self.useful_h) else NEVER
 
     @property
@@ -124,7 +123,7 @@ class RankedSystem:
 
     @property
     def percent(self) -> str:
-        """The overhead in percent; where not all finish, how many do."""
+        """The overhead in percent; if some replications do not finish, the share that does."""
         if not self.finishes:
             return f"{percent(self.summary[FINISHED].mean)} done"
         of_all = estimated(self.overhead, 100)
@@ -140,19 +139,19 @@ class Comparison:
     limit: Mapping[str, Any] | None  # of accuracy: quantity and most; None: not given
     facts: Mapping[str, SystemFacts] = field(metadata={"alias": "systems"})  # by system's name
     left_out: Mapping[str, LeftOut]  # why, by name
-    assumed: tuple[str, ...]  # of the job, where the scenario does not say, in sentences
+    assumed: tuple[str, ...]  # sentences on values missing from the scenario
     result: Result = field(metadata=NOT_STORED)
-    today: str = ""  # how the job runs now, at its own interval; empty: it is not compared
+    today: str = ""  # name of the present recovery, at its own interval; empty: not compared
     break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
-    spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
-    # share of silent errors that are in all contents of the cheapest as they are noticed; derived
+    spares: tuple[SpareNeed, ...] = ()  # spares that would change the choice or halve its cost
+    # share of silent errors that, when noticed, are in all retained saves of the cheapest; derived
     none_clean: float | None = None
 
     @property
     def intervals(self) -> str:
-        """How the intervals came about, in words."""
+        """The origin of the intervals, in words."""
         if self.fixed:
             return "each at the scenario's interval or its default"
         return "each at its best interval" + f", {self.today} at its own" * bool(self.today)
@@ -169,43 +168,43 @@ class Comparison:
 
     @property
     def able(self) -> list[RankedSystem]:
-        """Those that may be the best, the cheapest first."""
+        """The systems that may be the best, the cheapest first."""
         return [system for system in self.ranked_systems if system.may_be_best]
 
     @property
     def cheapest(self) -> RankedSystem | None:
-        """The cheapest that keeps accuracy or the limit, with all costs known.
+        """The cheapest that loses no accuracy, or stays within the limit, with all costs known.
 
-        An accuracy loss without a price can't be compared with hours.
+        An unknown accuracy loss can't be compared with hours.
         """
         return next((system for system in self.ranked_systems if system.verdict == BEST), None)
 
     @property
     def cheapest_that_runs(self) -> RankedSystem | None:
-        """The cheapest of those that may be the best and that a job can run today."""
+        """The cheapest system with maintained software of those that may be the best."""
         return next((system for system in self.able if system.facts.runs_anywhere), None)
 
     @property
     def unpriced_that_runs(self) -> RankedSystem | None:
-        """The cheapest that runs today but for a loss of accuracy that nothing prices."""
+        """The cheapest system with maintained software whose accuracy loss is unknown."""
         unpriced = (system for system in self.ranked_systems if system.accuracy == UNPRICED)
         run = (one for one in unpriced if one.facts.runs_anywhere and not one.facts.unknown)
         return next((system for system in run if system.finishes), None)
 
     @property
     def picks(self) -> list[RankedSystem]:
-        """The best, and the cheapest that runs today if that is another."""
+        """The best, and the cheapest with maintained software if that is another."""
         best, runs = self.cheapest, self.cheapest_that_runs
         return [system for system in (best, None if runs is best else runs) if system is not None]
 
     @property
     def now(self) -> RankedSystem | None:
-        """How the job runs now; None: it is not compared."""
+        """The job's present recovery; None: it is not compared."""
         return next((one for one in self.ranked_systems if one.name == self.today), None)
 
     @property
     def near_optimal(self) -> list[RankedSystem]:
-        """Those that may be the best and cost at most a point more than it; not the same, now."""
+        """Systems that may be the best, within a point of it; the present one only as the best."""
         near = [one for one in self.able if one.more is None or one.more.mean <= NEAR_OPTIMAL]
         return [one for one in near if one.is_best or one.name != self.today]
 
@@ -221,7 +220,7 @@ class Comparison:
 
     @property
     def bills_that_count(self) -> Bills:
-        """The bills of the systems that keep accuracy, or whose loss of it has a price."""
+        """The bills of systems without accuracy loss, or whose loss is in the bill."""
         by_name = {system.name: system for system in self.ranked_systems}
         return {
             name: bill
@@ -289,7 +288,7 @@ def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts
     )
 
 
-# --------------------------------------------------------------------------- who is cheapest
+# --------------------------------------------------------------------------- ranking
 
 
 def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
@@ -305,7 +304,7 @@ def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
     able = [system for system in ranked_systems if system.may_be_best]
 
     def worth(system: RankedSystem) -> tuple[float, bool]:
-        """Its overhead, more if it risks all; then whether a job can't run it today."""
+        """Its overhead, plus a margin if it never saves; ties: maintained software first."""
         more = WORTH_NO_SAVES if system.risks_all else 0.0
         return _place(system)[0] + more, not system.facts.runs_anywhere
 
@@ -337,7 +336,7 @@ def _accuracy(
     summary: Mapping[str, Estimate],
     limit: Mapping[str, Any] | None,
 ) -> str:
-    """Whether it loses some; and if so, within the limit, at a price, or nothing says how much."""
+    """Its accuracy loss: none, within the limit, a known amount, or unknown."""
     if not (policy.leaves_stale or facts.not_counted):
         return KEPT
     if facts.accepted or (limit is not None and facts.how == FOUND and not facts.not_counted):

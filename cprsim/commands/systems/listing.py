@@ -1,6 +1,6 @@
-"""All recovery systems with their methods, needs and survived failures; one in detail.
+"""The list of all recovery systems with needs and survived failures; one system in detail.
 
-All facts follow from the policy of a system for a job: a scenario's, or a made-up one.
+The facts follow from the policy of a system for a job: a scenario's, or a made-up one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from cprsim.commands.systems.after import ALL_NODES, TWO_NODES, LossKind, Strike, after
+from cprsim.commands.systems.after import ALL_NODES, TWO_NODES, FailureCase, LossKind, worst_impact
 from cprsim.errors import ParameterError, choices
 from cprsim.files import encode
 from cprsim.job.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, StageKind
@@ -57,17 +57,17 @@ scopes:
 costs: {save: {stall: 10 s, background: 40 s}, load: 40 s, detect: 3 min, reschedule: 4 min}
 recovery: [full]
 """
-TARGET_PLS = 0.1  # of strategies that need one, where the scenario does not list them
+TARGET_PLS = 0.1  # of strategies that need one and that the scenario does not list
 FEW_STRATEGIES = ("none", "full", "partial", "cpr")  # the others differ in which rows they save
-GOES_BACK_TO = {  # in a word; else to where the save lies, by `Level`
+GOES_BACK_TO = {  # what a loss of this kind goes back to; of others, the `SAVES_LIE` of the tier
     LossKind.NOTHING: "goes on",
     LossKind.STEP: "step",
     LossKind.SHARDS: "stale",
     LossKind.REPLAY: "replay",
     LossKind.START: "start",
 }
-SAVES_LIE = ("memory", "memory", "disk", "remote")
-CASES = {  # the failures that the listing asks about, of so many nodes of a role, None: of all
+SAVES_LIE = ("memory", "memory", "disk", "remote")  # by `Level`
+CASES = {  # failures of the list: words, reach, number of nodes (None: all)
     "process": ("a process dies", Reach.PROCESS, 1),
     "restart": ("a node restarts", Reach.NODE, 1),
     "node": ("a node is lost", Reach.NODE, 1),
@@ -95,12 +95,12 @@ class ListedSystem(NamedTuple):
     system: System
     policy: Policy | None = None  # None: it can't serve the job
     refused: str = ""
-    goes_back_to: Mapping[str, tuple[str, str]] = {}  # in a word, and from which tier, by case
+    goes_back_to: Mapping[str, tuple[str, str]] = {}  # by case: a word, and the tier
     needs: Sequence[str] = ()
 
 
 def made_up_job() -> ListedJob:
-    """The job of the listing where no scenario is given; systems have the options they need."""
+    """The job of the list without a scenario; systems have the options that they need."""
     needed = {name: system.needs for name, system in SYSTEMS.items() if system.needs}
     entries = [{"strategy": name, "options": options} for name, options in needed.items()]
     loaded = load_scenario("made up", [f"recovery={json.dumps(entries)}"], text=MADE_UP_SCENARIO)
@@ -132,29 +132,29 @@ def listed_of(name: str, job: ListedJob) -> ListedSystem:
         return ListedSystem(SYSTEMS[name], refused=str(error))
     fresh = dict.fromkeys(policy.written, 1.0)  # all saves
     impacts = {
-        strike.scope.name: after(policy, job.cluster, strike, fresh)
-        for strike in cases(job.cluster, job.role)
+        case.scope.name: worst_impact(policy, job.cluster, case, fresh)
+        for case in cases(job.cluster, job.role)
     }
     needed = tuple(dict.fromkeys(needs(policy, impacts["node"][1])))
     level = {tier.name: SAVES_LIE[tier.medium.level] for tier in policy.tiers}
     back = {
-        case: (GOES_BACK_TO.get(fate.kind) or level[fate.tier], fate.tier)
-        for case, (fate, _) in impacts.items()
+        case: (GOES_BACK_TO.get(impact.kind) or level[impact.tier], impact.tier)
+        for case, (impact, _) in impacts.items()
     }
     return ListedSystem(SYSTEMS[name], policy, "", back, needed)
 
 
-def cases(cluster: Cluster, role: str) -> Iterator[Strike]:
-    """The failures that the listing asks about, of the first nodes of a role."""
+def cases(cluster: Cluster, role: str) -> Iterator[FailureCase]:
+    """The failures of the list, of the first nodes of a role."""
     slots = tuple(cluster.slots(role))
     for name, (_, reach, n) in CASES.items():
-        yield Strike.of(name, reach, slots[:n], needs_node=name not in KEEP_NODES)
+        yield FailureCase.of(name, reach, slots[:n], needs_node=name not in KEEP_NODES)
 
 
 def needs(policy: Policy, rule: Rule | None) -> Iterator[str]:
-    """Needs of a system besides the job's nodes and its storage, in few words each.
+    """Needs of a system besides the job's nodes and its storage.
 
-    `rule` is taken where a node is lost; None: all restart from the beginning.
+    `rule` applies when a node is lost; None: all restart from the beginning.
     """
     live = {name for rule in policy.rules for name in rule.needs}
     written = {tier.medium for tier in policy.tiers if tier.name in policy.written}
@@ -189,7 +189,7 @@ def _redundancy(place: Outside | Ring | Groups) -> str:
 
 
 def answer_of_listing(job: ListedJob) -> Answer:
-    """All systems and the strategies that differ in kind, by family."""
+    """All systems by family, with those strategies that differ in kind."""
     order = list(Family)
     listing = [
         listed_of(system.name, job)
@@ -221,7 +221,7 @@ def _does(system: System) -> str:
 
 
 def _up_to(listed: ListedSystem) -> str:
-    """By how much fails: ``memory up to node, then remote``."""
+    """Where it goes back to by size of the failure: ``memory up to node, then remote``."""
     if listed.policy is None:
         return "can't serve this job"
     words = [(name, back) for name, (back, _) in listed.goes_back_to.items()]

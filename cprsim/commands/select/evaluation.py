@@ -1,7 +1,7 @@
-"""Candidates priced by simulation: cost and accuracy loss of an option at one interval.
+"""Evaluation of candidates by simulation: an option at one interval, its cost and accuracy loss.
 
-All candidates meet the same failures (replication i is the same history for each), so that their
-differences are far more precise than their values.
+Replication i has the same failures for all candidates, so their paired differences are far more
+precise than their values.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from cprsim.scenario.prices import STORAGE_WRITTEN
 from cprsim.scenario.recovery import RecoverySection, SubSavesSection
 from cprsim.scenario.schema import dump_entry
 
-AT_ONCE = 8  # candidates simulated together: memory holds their losses until they are summed
-SHORT = 1e-6  # of a job: too short for any system, so that a system uses its shortest interval
-ROUND = 0.002  # of an interval: largest rounding
-FAILURES_PER_CANDIDATE = 20_000  # wanted number over all replications
-FEWEST, MOST = 100, 4000  # replications of a candidate, by default
-FEWEST_ALLOWED = 100  # that a user may ask for
-FEWEST_OF_A_TAIL = 1000  # for a quantile over jobs
+BATCH = 8  # candidates simulated together, whose single losses are in memory at one time
+SHORTEST = 1e-6  # of a job; below any system's shortest interval, which the system then uses
+MAX_ROUNDING = 0.002  # of an interval
+FAILURES_PER_CANDIDATE = 20_000  # wanted, in all replications together
+MIN_REPLICATIONS, MAX_REPLICATIONS = 100, 4000  # of a candidate, unless the user gives them
+MIN_ALLOWED = 100  # replications that a user may give
+MIN_FOR_QUANTILE = 1000  # replications for a limit on a share of jobs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,10 +46,10 @@ class Evaluated:
 
     strategy: str
     policy: Policy
-    n_saves: int  # due whole saves
-    n_writes: int  # due sub-saves; saves, if these are whole
+    n_saves: int  # whole saves that become due
+    n_writes: int  # sub-saves that become due; else whole saves
     finished_fraction: float
-    overhead: Floats  # (wall - useful) / useful, of the work done up to a horizon
+    overhead: Floats  # (wall - useful) / useful; with a horizon, useful is the work done by then
     pls: Floats
     lost: Prediction  # in the limited quantity
     waiting: float = 0.0  # mean waits for spares / work done
@@ -67,21 +67,21 @@ class Evaluated:
         return float(self.overhead.mean()) + self.write_cost_fraction if self.finished else inf
 
     def within_limit(self, limit: Limit) -> bool:
-        """Whether the upper bound of its loss keeps the limit."""
+        """Whether the upper bound of its loss is at most the limit."""
         return self.finished and limit.bound(self.lost) <= limit.most
 
     def more_than(self, other: Evaluated) -> Estimate:
-        """Own minus other overhead, paired, with 95 % interval; NaN if unfinished.
+        """Own minus other overhead, paired, with 95 % interval; NaN if either is unfinished.
 
-        Jobs that differ by rounding alone do not differ.
+        Differences of the size of rounding count as 0.
         """
         if not (self.finished and other.finished):
             return Estimate(np.nan, np.nan, np.nan, len(other.overhead))
         more = self.overhead - other.overhead
         return Estimate.of_mean(np.where(np.abs(more) < ROUNDING, 0.0, more))
 
-    def surely_cheaper(self, other: Evaluated) -> bool:
-        """Whether it costs significantly less than another; what does not finish ranks last."""
+    def significantly_cheaper(self, other: Evaluated) -> bool:
+        """Whether it costs significantly less than another; unfinished candidates rank last."""
         if not self.finished:
             return False
         return not other.finished or other.more_than(self).low > 0
@@ -89,17 +89,17 @@ class Evaluated:
 
 @dataclass(slots=True)
 class CandidateEvaluator:
-    """Simulates candidates of one experiment, each once, with losses in the limit's quantity."""
+    """Simulates candidates of one experiment, and stores the results."""
 
     experiment: Experiment  # its policies are ignored; its curve gives the loss
-    options: Mapping[str, PricedEntry]  # by name
-    limit: Limit
+    options: Mapping[str, ComparedEntry]  # by name
+    limit: Limit  # losses are in its quantity
     left_out: tuple[str, ...] = ()  # options whose loss the curve does not predict
     _simulated: dict[tuple[str, float], Evaluated] = field(init=False, default_factory=dict)
     _failures: pipeline.Blocks = field(init=False)
-    # kept, as a policy takes milliseconds to build
-    _saves: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
-    _kinds: dict[str, object] = field(init=False, default_factory=dict)
+    # stored, because building a policy takes milliseconds
+    _save_times: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
+    _simulation_keys: dict[str, object] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._failures = pipeline.failure_blocks([self.experiment])
@@ -109,55 +109,57 @@ class CandidateEvaluator:
         """The options that lose samples."""
         return [name for name, option in self.options.items() if option.loses(self.experiment)]
 
-    def price(self, name: str, intervals_h: Iterable[float]) -> list[Evaluated]:
+    def evaluate(self, name: str, intervals_h: Iterable[float]) -> list[Evaluated]:
         """The candidates of one option at some intervals [h], in order."""
         wanted_h = list(intervals_h)
         new = [*dict.fromkeys(h for h in wanted_h if (name, h) not in self._simulated)]
-        for at in range(0, len(new), AT_ONCE):
-            self._simulate(name, new[at : at + AT_ONCE])
+        for at in range(0, len(new), BATCH):
+            self._simulate(name, new[at : at + BATCH])
         return [self._simulated[name, interval_h] for interval_h in wanted_h]
 
     def with_writes(self, name: str, n_writes: Iterable[int]) -> list[Evaluated]:
         """The candidates of one option, one per number of writes."""
         useful_h, part = self.experiment.useful_h, self.options[name].part
-        return self.price(name, [interval_with(n, useful_h, part) for n in n_writes])
+        return self.evaluate(name, [interval_with(n, useful_h, part) for n in n_writes])
 
     def policy(self, name: str, interval_h: float) -> Policy:
         """The policy of an option at an interval."""
         return replace(self.options[name].policy_at(self.experiment, interval_h), name=name)
 
-    def kind(self, name: str) -> object:
-        """A key that is equal for options with identical simulations at two intervals."""
-        if name not in self._kinds:
-            intervals_h = self.experiment.useful_h, 0.01 * self.experiment.useful_h
-            self._kinds[name] = [self.policy(name, at_h).as_simulated for at_h in intervals_h]
-        return self._kinds[name]
+    def simulation_key(self, name: str) -> object:
+        """A key that is equal for options whose policies simulate alike, by two intervals."""
+        if name not in self._simulation_keys:
+            useful_h = self.experiment.useful_h
+            alike = [self.policy(name, h).as_simulated for h in (useful_h, 0.01 * useful_h)]
+            self._simulation_keys[name] = alike
+        return self._simulation_keys[name]
 
     def _simulate(self, name: str, intervals_h: list[float]) -> None:
         policies = [self.policy(name, interval_h) for interval_h in intervals_h]
         numbered = tuple(replace(policy, name=str(n)) for n, policy in enumerate(policies))
         experiment = replace(self.experiment, policies=numbered)
         simulated = pipeline.simulate(experiment, failures=self._failures).strategies
-        for twin in (other for other in self.options if self.kind(other) == self.kind(name)):
+        key = self.simulation_key(name)
+        for twin in (other for other in self.options if self.simulation_key(other) == key):
             for interval_h, outcome in zip(intervals_h, simulated, strict=True):
                 policy = self.policy(twin, interval_h)
-                self._simulated[twin, interval_h] = self._priced(twin, policy, outcome)
+                self._simulated[twin, interval_h] = self._summarise(twin, policy, outcome)
 
-    def saves(self, name: str) -> tuple[float, float]:
-        """The shortest interval that an option accepts, and the mean stall of a write [h, h].
+    def save_times(self, name: str) -> tuple[float, float]:
+        """The shortest interval of an option, and the mean stall of a write [h, h].
 
-        At shorter intervals saves would queue and stall the job. The first is 0 for the paper's
-        strategies, both if no capture runs at the searched interval.
+        At shorter intervals saves would queue and stall the job. The paper's strategies have no
+        shortest interval (0). Both are 0 if no capture has the interval that is searched.
         """
-        if name not in self._saves:
+        if name not in self._save_times:
             useful_h, from_cpr_paper = self.experiment.useful_h, self.options[name].from_cpr_paper
-            capture = self._capture(name, useful_h if from_cpr_paper else SHORT * useful_h)
+            capture = self._capture(name, useful_h if from_cpr_paper else SHORTEST * useful_h)
             stall_h = 0.0 if capture is None or capture.stall is None else capture.stall.mean_h
             shortest_h = 0.0
             if capture is not None and not from_cpr_paper:
                 shortest_h = _shortest_h(capture, self.experiment.facts.write_h or 0.0)
-            self._saves[name] = shortest_h, stall_h
-        return self._saves[name]
+            self._save_times[name] = shortest_h, stall_h
+        return self._save_times[name]
 
     def own_interval_h(self, name: str) -> float | None:
         """The interval of an option in its entry [h]; None: unknown."""
@@ -173,7 +175,7 @@ class CandidateEvaluator:
                 return captures[place] if place < len(captures) else None
         return None
 
-    def _priced(self, name: str, policy: Policy, outcome: StrategyOutcome) -> Evaluated:
+    def _summarise(self, name: str, policy: Policy, outcome: StrategyOutcome) -> Evaluated:
         costs, losses, useful_h = outcome.costs, outcome.losses, self.experiment.useful_h
         finished, done_h = costs.finished, np.full(len(costs.finished), useful_h)
         if self.experiment.scenario.job.horizon_h is not None:
@@ -226,33 +228,33 @@ def _shortest_h(capture: SaveSchedule, write_h: float) -> float:
 
 
 def evaluator_of(
-    experiment: Experiment, limit: Limit, options: Mapping[str, PricedEntry] | None = None
+    experiment: Experiment, limit: Limit, options: Mapping[str, ComparedEntry] | None = None
 ) -> CandidateEvaluator:
     """Create the evaluator of an experiment and a limit. Raises ParameterError."""
     n = experiment.simulation.replications
-    if n is None or n < FEWEST_ALLOWED:
+    if n is None or n < MIN_ALLOWED:
         raise ParameterError(
             f"replications is {n or 'a precision'}: a selection needs a fixed number, at least "
-            f"{FEWEST_ALLOWED}"
+            f"{MIN_ALLOWED}"
         )
     compared = options_of(experiment) if options is None else options
-    priceable = {FULL: strategy(FULL), **_priceable(experiment, limit, compared)}
+    known = {FULL: strategy(FULL), **_with_known_loss(experiment, limit, compared)}
     if experiment.scenario.silent is not None:
-        priceable = {
-            name: option.keeping(MOST_GENERATIONS, experiment) for name, option in priceable.items()
+        known = {
+            name: one.with_contents(MOST_GENERATIONS, experiment) for name, one in known.items()
         }
     return CandidateEvaluator(
         experiment,
-        priceable,
+        known,
         limit,
-        left_out=tuple(name for name in compared if name not in priceable),
+        left_out=tuple(name for name in compared if name not in known),
     )
 
 
-def _priceable(
-    experiment: Experiment, limit: Limit, options: Mapping[str, PricedEntry]
-) -> dict[str, PricedEntry]:
-    """The options whose loss is known, including those without loss."""
+def _with_known_loss(
+    experiment: Experiment, limit: Limit, options: Mapping[str, ComparedEntry]
+) -> dict[str, ComparedEntry]:
+    """The options whose accuracy loss the curve predicts, and those without a loss."""
     metric, curve = limit.metric, experiment.curve
     losing = {name for name, option in options.items() if option.loses(experiment)}
     if metric is None or not losing:
@@ -261,33 +263,33 @@ def _priceable(
         raise ParameterError(f"a limit of {limit.quantity.value} needs a staleness curve")
     if unfit := curve.why_unfit(metric):
         raise ParameterError(f"curve {curve.name} is not fit for use: {'; '.join(unfit)}")
-    priceable = {
+    known = {
         name: option
         for name, option in options.items()
         if name not in losing
         or curve.of_policy(option.policy_at(experiment, experiment.useful_h), metric) is not None
     }
-    if not priceable:
+    if not known:
         raise ParameterError(
-            f"curve {curve.name} does not price {metric.value} for {', '.join(options)} with "
-            f"these saves; its metrics: {', '.join(curve.metrics)}"
+            f"curve {curve.name} predicts no {metric.value} for {', '.join(options)} with these "
+            f"saves; its metrics: {', '.join(curve.metrics)}"
         )
-    return priceable
+    return known
 
 
 def choose_replications(experiment: Experiment, *, tail: bool) -> int:
     """Number of replications that distinguish candidates at an acceptable run time."""
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     n_failures = experiment.useful_h / expected.mtbf_h
-    fewest = FEWEST_OF_A_TAIL if tail else FEWEST
-    return max(fewest, min(MOST, int(FAILURES_PER_CANDIDATE / max(n_failures, 1.0))))
+    fewest = MIN_FOR_QUANTILE if tail else MIN_REPLICATIONS
+    return max(fewest, min(MAX_REPLICATIONS, int(FAILURES_PER_CANDIDATE / max(n_failures, 1.0))))
 
 
 def interval_with(n_writes: int, useful_h: float, part: float = 1.0) -> float:
     """The interval between whole saves that gives a number of writes [h]; infinite for 0.
 
-    It is rounded up in h, min or s, to the fewest digits that keep the number of writes: a user can
-    type the interval as shown.
+    It is rounded up in h, min or s, to the fewest digits that give the same number of writes, so
+    that a user can type it.
     """
     if n_writes == 0:
         return inf
@@ -295,7 +297,7 @@ def interval_with(n_writes: int, useful_h: float, part: float = 1.0) -> float:
     per_hour = 1.0 if exact_h >= 1 else 60.0 if exact_h >= 1 / 60 else 3600.0
     for digits in range(3, 12):
         interval_h = _rounded_up(exact_h * per_hour, digits) / per_hour
-        near = exact_h < interval_h <= exact_h * (1 + ROUND)
+        near = exact_h < interval_h <= exact_h * (1 + MAX_ROUNDING)
         if near and n_saves_due(part * interval_h, useful_h) == n_writes:
             return interval_h
     return exact_h * (1 + 1e-7)
@@ -312,31 +314,31 @@ def _rounded_up(value: float, digits: int) -> float:
 
 FULL = "full"
 RELOADING = (WHOLE, "cpr-mfu", "cpr-ssu", "cpr-momentum", "cpr-scar", "cpr-round-robin")
-"""The strategies that reload failed servers, in order of preference.
+"""The strategies whose failed servers reload a save, the simplest first.
 
-No tracker, row counters, sampled rows, optimizer state, second copy; the control.
+They choose rows by: nothing, row counters, samples, optimizer state, a second copy; a control.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class PricedEntry:
-    """An entry of `recovery` whose interval `select` chooses."""
+class ComparedEntry:
+    """An entry of `recovery` that is compared at several intervals."""
 
     entry: RecoverySection
 
     @property
     def from_cpr_paper(self) -> bool:
-        """Whether it is one of the paper's; else it is a recovery system."""
+        """Whether it is a strategy of the CPR paper, and no other recovery system."""
         return self.entry.strategy in STRATEGIES
 
     @property
     def reloads(self) -> bool:
-        """Whether failed servers alone reload: fewer saves cost less, and lose more."""
+        """Whether only failed servers reload: then fewer saves cost less and lose more."""
         return self.entry.strategy in RELOADING
 
     @property
     def interval(self) -> str | None:
-        """The option that sets its interval; None: no interval to choose."""
+        """The name of the option that is its interval; None: it has none."""
         return SYSTEMS[self.entry.strategy].interval
 
     @property
@@ -361,15 +363,15 @@ class PricedEntry:
         return policy_of(self.entry, experiment, interval_h)
 
     def loses(self, experiment: Experiment) -> bool:
-        """Whether it leaves stale shards."""
+        """Whether it leaves shards stale, and so loses accuracy."""
         return self.policy_at(experiment, experiment.useful_h).leaves_stale
 
-    def keeping(self, n_contents: int, experiment: Experiment) -> PricedEntry:
-        """The option with another number of contents on the remote storage."""
+    def with_contents(self, n_contents: int, experiment: Experiment) -> ComparedEntry:
+        """The entry with `n_contents` saves retained on the remote storage."""
         costs = self.entry.costs or OwnCosts.model_construct(_fields_set=set())
         save = costs.save or experiment.scenario.costs.save
         kept = {"save": save.model_copy(update={"kept": n_contents})}
-        return PricedEntry(self.entry.model_copy(update={"costs": costs.model_copy(update=kept)}))
+        return ComparedEntry(self.entry.model_copy(update={"costs": costs.model_copy(update=kept)}))
 
     def entry_at(self, interval_h: float, useful_h: float) -> str:
         """The entry of a scenario that runs it at an interval."""
@@ -390,16 +392,16 @@ def interval_text(interval_h: float) -> str:
     return f"{interval_h * per_hour:.10g} {unit}"
 
 
-def strategy(name: str, sub_saves: SubSavesSection | None = None) -> PricedEntry:
+def strategy(name: str, sub_saves: SubSavesSection | None = None) -> ComparedEntry:
     """One of the paper's strategies, without an interval yet."""
     entry = RecoverySection.model_validate({"strategy": name, "interval": NEVER})
-    return PricedEntry(entry.model_copy(update={"sub_saves": sub_saves}))
+    return ComparedEntry(entry.model_copy(update={"sub_saves": sub_saves}))
 
 
 def options_of(
     experiment: Experiment, strategies: tuple[str, ...] = RELOADING
-) -> dict[str, PricedEntry]:
-    """Options to compare with full recovery, by name; without embedding servers, systems alone.
+) -> dict[str, ComparedEntry]:
+    """Entries to compare with full recovery, by name: strategies need embedding servers.
 
     Raises ParameterError if a system has the name of a strategy.
     """
@@ -417,5 +419,5 @@ def options_of(
                 f"`{entry.name}` is the name of a compared strategy: give the recovery "
                 f"system `{entry.strategy}` another `name`"
             )
-        options[entry.name] = PricedEntry(entry)
+        options[entry.name] = ComparedEntry(entry)
     return options
