@@ -70,13 +70,13 @@ def workplace(**files: str) -> Path:
 
 
 def verdicts() -> str:
-    """What the kept comparisons with papers came to, in words."""
+    """The counts of verdicts of the stored comparisons with papers, in words."""
     found = Counter(_claims()["finding"])
     missed = found["not consistent"] + found["not reproduced"]
     return (
-        f"\nOf the comparisons with papers' numbers {found['reproduced']} are reproduced, "
-        f"{found['consistent']} consistent, {missed} not, and {found['open']} open "
-        "([what that means](docs/reproduction.md)).\n"
+        f"\nComparisons with numbers from papers: {found['reproduced']} reproduced, "
+        f"{found['consistent']} consistent, {missed} missed, {found['open']} open "
+        "([definitions](docs/reproduction.md)).\n"
     )
 
 

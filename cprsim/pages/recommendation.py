@@ -73,10 +73,10 @@ def turns_on(assumption: Assumption | None, of: str = "") -> str:
     words = f"{name} costs {then}, the same choice"
     if assumption.choice_tried != name:
         words = f"{assumption.choice_tried} costs least, {then}"
-    key = f"`{assumption.key}`, {assumption.value}, {assumption.mark}"
+    key = f"`{assumption.key}` ({assumption.mark}: {assumption.value})"
     moves = _costs(assumption.overhead_tried) != _costs(assumption.overhead)
-    turns = "turns on" if moves or assumption.choice_tried != name else "hardly turns on"
-    return f"{of or 'It'} {turns} {key}: {at} {words}."
+    depends = "depends most" if moves or assumption.choice_tried != name else "hardly depends"
+    return f"{of or 'The answer'} {depends} on {key}: {at} {words}."
 
 
 def _costs(overhead: float) -> str:
@@ -101,15 +101,15 @@ def break_even_sentences(break_evens: Iterable[BreakEven]) -> list[str]:
 
 def back_to_start(struck: float) -> str:
     """Share of jobs with shards back at their start, under a strategy that never saves."""
-    return f"In {percent(struck)} of the jobs a failure takes shards back to their start."
+    return f"In {percent(struck)} of the jobs a failure returns shards to their initial state."
 
 
 def never_saves(names: Sequence[str], worst: float | None = None, n_jobs: int = 0) -> str:
-    """What a bad case takes from strategies that never save, and go on with nothing stale."""
+    """The loss in a bad case by strategies that never save and leave no shard stale."""
     costs = f", and the worst of {n_jobs:,} jobs costs {percent(worst or 0.0)} of useful time"
     return (
-        f"Never saving ({', '.join(names)}) leaves nothing to go back to: a failure may take all "
-        f"of the job{costs if worst is not None else ''}."
+        f"Without saves ({', '.join(names)}) a failure can lose all work of the job"
+        f"{costs if worst is not None else ''}."
     )
 
 
@@ -136,11 +136,11 @@ def waits_decide(
         then = "costs least" if need.is_best else "costs less than half as much"
         then = "is the cheapest" if need.is_best and need.pays else then
         clause = f"{need.system} {then}: {estimated(need.overhead, 100)} % of useful time"
-        clause += "" if need.pays else ", but counting these nodes more than the best now"
+        clause += "" if need.pays else ", but more than the best now if these nodes count"
         spares = f"with {count(need.n_spares, 'spare')} ({cost}), "
         clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
     if clauses:
         each = "; ".join(spares + clause for spares, clause in clauses.items())
-        does = "decide" if any(need.pays for need in needs) else "are much of the cost"
         what = "Waits for spares" if any(need.waits for need in needs) else "Missing spares"
-        yield f"{what} {does}: {each}."
+        pays = any(need.pays for need in needs)
+        yield f"{'More spares pay' if pays else f'{what} are much of the cost'}: {each}."

@@ -165,8 +165,8 @@ def priced_by(
 ) -> list[str]:
     """Sentences on the curve that prices losses from stale shards, and on unpriced strategies."""
     used = f"the staleness curve {curve} ({origin})"
-    whys = [f"{name}: {curve} does not price its loss: {why}." for name, why in unpriced.items()]
+    whys = [f"{name}: {curve} predicts no loss for it: {why}." for name, why in unpriced.items()]
     if is_shown:
         return [f"AUC loss by {used}; its error is in the interval.", *notes, *whys]
-    none = f"There is no AUC loss to show: {used} prices no strategy that finished every job."
+    none = f"There is no AUC loss to show: {used} covers no strategy that finished every job."
     return [none, *notes, *whys]

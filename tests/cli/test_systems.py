@@ -22,7 +22,7 @@ def test_the_list_names_every_system() -> None:
     gemini = systems.loc["gemini"]
     assert gemini["mark"] == "published"
     assert "reading it, take no time" in gemini["assumed"]
-    assert systems.loc["check-n-run", "not_counted"].endswith("is not priced")
+    assert systems.loc["check-n-run", "not_counted"].endswith("is unknown")
     options = listed.frames["options"].set_index(["system", "option"])
     assert options.loc[("gemini", "remote_every"), "default"] == 3.0
 

@@ -1,4 +1,4 @@
-"""Waits for spares decide: said alike by run, select and fleet."""
+"""Advice on spares: said alike by run, select and fleet."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_second_line_has_the_spares_that_halve_the_overhead(command: str) ->
     assert float(str(row[place])) / 100 == pytest.approx(share_of_waits(1), rel=0.2)
     n = int(line.split("with ")[1].split()[0])
     more = f"{n - 1} more node{'s' * (n > 2)}, {100 * (n - 1) / 32:.3g}"
-    assert line.startswith(f"Waits for spares decide: with {n} spares ({more}")
+    assert line.startswith(f"More spares pay: with {n} spares ({more}")
     assert f"{(n - 1) * 7305:,.2f} USD" in line  # a month of 730.5 h
     costs = {m: share_of_waits(m) + (m - 1) / 32 for m in range(1, 9)}
     assert costs[n] <= min(costs.values()) + 0.01
@@ -94,5 +94,5 @@ def test_what_runs_slower_instead_of_waiting_is_priced_with_spares_too() -> None
     (need,) = spares_needed(at(None, 0), ["elastic"], 0, 1000, at)
     # .02 + .2 / 4^n + n / 1000 is least at 3 or 4 of 1, 2, 3, 4, 6
     assert (need.system, need.n_spares, need.pays, need.waits) == ("elastic", 4, True, False)
-    assert next(waits_decide([need], 1000, None)).startswith("Missing spares decide: with 4 spares")
+    assert next(waits_decide([need], 1000, None)).startswith("More spares pay: with 4 spares")
     assert spares_needed(at(None, 4), ["elastic"], 4, 1000, at) == ()

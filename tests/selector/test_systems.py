@@ -233,8 +233,8 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
     hsdp = made.at_best["hsdp"]
     assert hsdp.pays
     assert made.fell_back
-    assert "it is not recommended, at any overhead" in made.notes[0]
-    assert "and its accuracy loss is not priced" in said_of(made)
+    assert "so hsdp is not recommended" in made.notes[0]
+    assert "and its accuracy loss is unknown" in said_of(made)
 
 
 # ----------------------------------------------------------------------------- how it is said

@@ -51,7 +51,7 @@ def test_nothing_is_said_where_no_key_of_every_job_is_missing() -> None:
 def test_a_save_of_one_time_is_the_copy_and_the_writing() -> None:
     made = experiment()  # 720 GB at 12 GB/s: 60 s; 90 GB at 10 GB/s: 9 s
     assert made.facts.snapshot_h == pytest.approx(30 / 3600)
-    assert "30 s is the copy to host memory, 1 min the writing" in next(split_save(made))
+    assert "30 s to copy to host memory, 1 min to write" in next(split_save(made))
     made = experiment(TEXT.replace("save: 90 s", "save: 62 s"))  # not less than over the link
     assert made.facts.snapshot_h == pytest.approx(9 / 3600)
     assert not warnings_of(made)

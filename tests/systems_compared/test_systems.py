@@ -133,7 +133,7 @@ def test_a_cost_that_nobody_has_a_figure_for_is_not_taken_for_none() -> None:
     assert of(found, "torchft")["unknown"] == "quorum"
     assert mean(found, "torchft") < mean(found, "full")
     assert found.values["best"] == "full"
-    assert "May cost less, no source has a figure: torchft at least" in said(found)
+    assert "May cost less, but a cost is unknown: torchft at least" in said(found)
     given = f"{EACH_10_H}, {{strategy: torchft, options: {{quorum: 5 s}}}}"
     assert of(compared(recovery=given, **asked), "torchft")["unknown"] == ""
 

@@ -35,7 +35,7 @@ def answer_of_first(
     n, job = n_assumed(text), f"{TIME.format(scenario.job.useful_h)} of work"
     return answer_of_written(
         scenario.name,
-        f"{files[0]} runs; {count(n, 'line')} of it assume a number, for you to correct.",
+        f"{files[0]} runs; replace the assumed numbers, in {count(n, 'line')}, by yours.",
         files,
         [f"The job: {scenario.cluster.state_said}; {job}.", *notes],
         [

@@ -76,9 +76,7 @@ def answer(result: Result, maintained: str = "") -> list[str]:
     unpriced = [policy for policy in cheaper if is_unpriced(policy, summary)]
     of = " of those that save" if cheaper else ""
     if any(not is_eligible(policy, summary, result.limits) for policy in cheaper):
-        of = (
-            " of those that keep the limit" if not unpriced else " of those with all losses counted"
-        )
+        of = " of those with all losses counted" if unpriced else " of those within the limit"
     if not all(policy.from_cpr_paper for policy in result.policies):
         of += " at these intervals"  # `select` and `systems` look for better ones
     sentence = f"Use {choice}: it costs least{of}, {cost}."
@@ -226,7 +224,7 @@ def assumed_limits(result: Result) -> Iterator[str]:
             yield (
                 f"{policy.name} uses a default limit that you have not confirmed: a portion of "
                 f"{guessed[policy.name]:g} of the samples lost (PLS). {_its_price(policy, result)} "
-                "Write the `target_pls` that you accept, without `assumed`."
+                "Set the `target_pls` that you accept, and delete `assumed`."
             )
 
 
@@ -234,7 +232,7 @@ def _its_price(policy: Policy, result: Result) -> str:
     """Accuracy loss of a strategy: by the curve that applies, or else by the shipped ones."""
     loss = result.summary[policy.name]["auc_loss"]
     if not isnan(loss.mean):
-        return f"It costs {with_ends(*loss.triple)} of AUC."
+        return f"The curve predicts an AUC loss of {with_ends(*loss.triple)}."
     rows = result.replications[result.replications["strategy"] == policy.name]
     responses = (curve.of(strategy_key(policy) or WHOLE, Metric.AUC) for curve in fit_curves())
     losses = [
@@ -243,8 +241,8 @@ def _its_price(policy: Policy, result: Result) -> str:
         if response
     ]
     return (
-        f"By the shipped curves, the nearest there are, it costs {min(losses):.2g} to "
-        f"{max(losses):.2g} of AUC; they were measured on small models, not on yours."
+        f"The shipped curves predict an AUC loss of {min(losses):.2g} to {max(losses):.2g}; they "
+        "were measured on small models, not on yours."
     )
 
 

@@ -246,7 +246,7 @@ def _why_full(selection: Selection) -> str:
     if not selection.best:
         return "Nothing else is compared: list recovery systems under 'recovery' in the scenario."
     if not finishing:
-        condition = "keeps the limit" if selection.limited else "lets all jobs finish"
+        condition = "is within the limit" if selection.limited else "lets all jobs finish"
         return f"No other compared option {condition}."
     nearest = max(finishing, key=lambda candidate: candidate.benefit.mean)
     nearest_words = f"The cheapest of the others, {nearest.strategy}, {nearest.saving},"
@@ -254,10 +254,10 @@ def _why_full(selection: Selection) -> str:
     if nearest.benefit.high < 0:
         return f"{nearest_words} costs more: {costs}."
     if nearest.pays:
-        return f"{nearest_words} costs {costs}, and its accuracy loss is not priced."
+        return f"{nearest_words} costs {costs}, and its accuracy loss is unknown."
     less = ends(100 * nearest.benefit.low, 100 * nearest.benefit.high)
     return (
-        f"{nearest_words} is not significantly cheaper: by {less} percentage points (95 % "
+        f"{nearest_words} is not significantly cheaper (difference {less} percentage points, 95 % "
         "interval)."
     )
 
@@ -304,7 +304,7 @@ def _why_not(selection: Selection) -> Iterator[str]:
     for name, candidate in selection.best.items():
         if name != chosen.strategy and name in RELOADING:
             why.setdefault(_why_not_this(selection, name, candidate), []).append(name)
-    unknown = f"the curve has no {selection.limit.words} for the way it saves"
+    unknown = f"the curve predicts no {selection.limit.words} for its saves"
     why |= {unknown: list(selection.left_out)} if selection.left_out else {}
     clauses = [f"{', '.join(names)}: {reason}" for reason, names in why.items()]
     if clauses:
@@ -314,7 +314,7 @@ def _why_not(selection: Selection) -> Iterator[str]:
 def _why_not_this(selection: Selection, name: str, candidate: CandidateSummary | None) -> str:
     chosen = selection.chosen
     if candidate is None:
-        return "no interval keeps the limit"
+        return "no interval is within the limit"
     if name in selection.alike:
         return f"not clearly better than {chosen.strategy}, which is simpler"
     if candidate.finished_fraction < 1:

@@ -173,8 +173,8 @@ def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator
     for name, option in evaluator.options.items():
         if option.not_counted:
             yield (
-                f"{name}: {option.not_counted}; no number includes this, so it is not "
-                "recommended, at any overhead."
+                f"{name}: {option.not_counted}. No number includes this loss, so {name} is not "
+                "recommended."
             )
     for name, candidate in decided.within_limit.items():
         if candidate.policy.tax.nodes > 0:

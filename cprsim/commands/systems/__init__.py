@@ -110,7 +110,7 @@ def systems(
     """
     if scenario is None and (overrides or only):
         option = "--set" if overrides else "--only"
-        raise ParameterError("applies to the job of a scenario: name one", option)
+        raise ParameterError("applies to a job: name a scenario", option)
     source = None if scenario is None else source_of(scenario, overrides)
     if source is None or listed or explain is not None:
         job = made_up_job() if source is None else scenario_job(source.read())

@@ -340,18 +340,19 @@ def traits_of(policy: Policy) -> set[str]:
 
 
 def _saved(system: RankedSystem, now: RankedSystem, comparison: Comparison) -> str:
-    """Saving of a system over the present one; empty if either does not finish."""
+    """Its difference to the present system in hours and money; empty if either is unfinished."""
     if system.than_today is None:
         return ""
     if verdict_of(system.than_today) == TIED:
         return f"{system.name} is not distinguished from it"
     less, bills = system.than_today.times(-comparison.result.useful_h), comparison.result.bills
-    words = f"{system.name} saves {with_interval(less.mean, abs(less.half_width))} h a job"
+    hours_less = with_interval(abs(less.mean), abs(less.half_width))
+    words = f"{system.name} takes {hours_less} h {'more' if less.mean < 0 else 'less'} per job"
     if system.name in bills and now.name in bills:
         then, month = bills[now.name].month, bills[system.name].month
         cents = then.total_cents - month.total_cents
-        amount = f"{shown(abs(cents), month.currency)}{' more' * (cents < 0)} per {WORK}"
-        words += f", but costs {amount}" if cents < 0 else f" and {amount}"
+        amount = f"{shown(abs(cents), month.currency)} {'more' if cents < 0 else 'less'}"
+        words += f"{', but' if cents < 0 else ' and'} costs {amount} per {WORK}"
     return words
 
 
@@ -368,8 +369,8 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     doubts = [
         f"Not distinguished from {best}: {_few(tied)} (the 95 % interval of the paired difference "
         "contains 0)." * bool(tied),
-        f"May cost less, no source has a figure: {_few(lower)}. Give it in the 'options' of the "
-        "entry." * bool(lower),
+        f"May cost less, but a cost is unknown: {_few(lower)}. Give it in the 'options' of "
+        "the entry." * bool(lower),
     ]
     yield " ".join(filter(None, doubts))
 
@@ -393,14 +394,14 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         if system.accuracy not in ELIGIBLE:
             lossy.setdefault(_why_not_the_best(system), []).append(system.label)
     for why, labels in lossy.items():
-        yield f"{', '.join(labels)}: {why}; not taken as the cheapest."
+        yield f"{', '.join(labels)}: {why}; not eligible as the cheapest."
     general = (PAPER_ONLY, NO_SERVERS)
     lacking = [name for name, why in comparison.left_out.items() if why.words not in general]
     assumed = [f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []
     if lacking:
         assumed.append(
-            f"Not compared: {_few(lacking)}. This job can't run them, they can't keep the "
-            "limit, or the scenario lacks an input of theirs: 'Not compared' (-v) says which."
+            f"Not compared: {_few(lacking)}. This job can't run them, no interval is within the "
+            "limit, or the scenario lacks an input: see the table 'Not compared' (-v)."
         )
     yield " ".join(assumed)
 
@@ -438,4 +439,4 @@ def _why_not_the_best(system: RankedSystem) -> str:
         return system.over
     if system.accuracy == PRICED:
         return "loses AUC that no limit (section 'accuracy') allows"
-    return system.facts.not_counted or "the accuracy loss of stale shards is not priced"
+    return system.facts.not_counted or "the accuracy loss of stale shards is unknown"

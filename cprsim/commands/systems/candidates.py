@@ -24,12 +24,12 @@ from cprsim.scenario.schema import dump_entry
 
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # origins of an interval
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
-NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
+NO_SERVERS = "needs embedding servers (`cluster.emb_ps`), whose shards it reloads"
 PAPER_ONLY = "no maintained implementation (`--available`)"
 TODAY = "today"  # name of the entry for the present recovery
-NONE_KEEPS = "no interval that is worth its saves keeps the limit"
-NOT_KNOWN = "the staleness curve does not price its loss"
-NO_TARGET = "needs `target_pls`, the portion of lost samples that you accept: list it with one"
+NONE_KEEPS = "no interval is within the limit unless its saves cost too much"
+NOT_KNOWN = "the staleness curve does not predict its loss"
+NO_TARGET = "needs `target_pls`, the accepted portion of lost samples: add its entry to `recovery`"
 
 
 @dataclass(frozen=True, slots=True)

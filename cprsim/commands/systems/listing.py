@@ -287,10 +287,10 @@ def _facts(listed: ListedSystem) -> Iterator[tuple[str, str]]:
         for case, (back, tier) in listed.goes_back_to.items():
             yield "goes back", f"{CASES[case][0]}: {back}{f', from {tier}' * bool(tier)}"
         if policy.tax.compute:
-            yield "takes", f"{percent(policy.tax.compute)} more hours"
+            yield "overhead", f"{percent(policy.tax.compute)} more hours"
         if policy.elastic is not None and len(policy.elastic.speed) > 1:
             speed = percent(policy.elastic.speed[1])
-            yield "takes", f"without one unit, the job's speed is {speed}"
+            yield "elastic", f"without one unit, the job's speed is {speed}"
         if listed.needs:
             yield "needs", ", ".join(listed.needs)
     for key, option in {} if system.name in STRATEGIES else system.options.items():
@@ -305,7 +305,7 @@ def _facts(listed: ListedSystem) -> Iterator[tuple[str, str]]:
     if system.not_modelled:
         yield "not modelled", system.not_modelled
     if system.not_counted:
-        yield "not counted", f"{system.not_counted}; a staleness curve of your own prices it"
+        yield "not counted", f"{system.not_counted}; measure it as a staleness curve of your own"
 
 
 def _written(value: Any) -> Any:

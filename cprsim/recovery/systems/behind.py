@@ -205,13 +205,13 @@ SYSTEMS = (
         "quantised saves",
         source="CheckBullet: 70 % less storage published, mechanism secondary",
         overrides={"size": 0.3},
-        not_counted="the accuracy loss of quantised saves is not priced",
+        not_counted="the accuracy loss of quantised saves is unknown",
     ),
     _row(
         "lc-checkpoint", f"{OF_SNAPSHOTS} size", async_save, {}, "LC-Checkpoint", RECALLED,
         "lossy saves, a 28th of the state",
         source="LC-Checkpoint: factor published, mechanism recalled", overrides={"size": 1 / 28},
-        not_counted="the accuracy loss of lossy saves is not priced",
+        not_counted="the accuracy loss of lossy saves is unknown",
     ),
     _rows(
         "check-n-run", "snapshot persist every chain first growth bits", async_save,
@@ -221,7 +221,7 @@ SYSTEMS = (
         "secondary",
         overrides={"every": time("progress between saves (published)", 0.5, POSITIVE)},
         assumed=INCREMENTS, runs_as="TorchRec, DeepRec, TorchEasyRec",
-        not_counted="the accuracy loss of quantised saves is not priced",
+        not_counted="the accuracy loss of quantised saves is unknown",
     ),
     _rows(
         "incrcp", "every snapshot persist first", async_save,
@@ -234,6 +234,6 @@ SYSTEMS = (
         {"shares": lambda job, o: (o.fraction, 1.0)}, "ISCAS'24", SECONDARY,
         "rows that changed by more than a threshold",
         source="SSDC (ISCAS 2024): mechanism secondary", assumed=ALL_TABLES,
-        not_counted="the accuracy loss of stale rows below the threshold is not priced",
+        not_counted="the accuracy loss of stale rows below the threshold is unknown",
     ),
 )  # fmt: skip

@@ -249,7 +249,7 @@ _swift = partial(
     not_modelled="which stage waits for which; selective logging; the memory that logs take.",
 )  # fmt: skip
 LEAVING = "reconfigure throughput backstop grows"
-SMALLER_BATCHES = "the accuracy loss of smaller batches while a group is missing is not priced"
+SMALLER_BATCHES = "the accuracy loss of smaller batches while a group is missing is unknown"
 _row = partial(row, family=Family.ELASTIC)
 _left_out = partial(
     _row, interval="backstop",

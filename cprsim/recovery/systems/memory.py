@@ -463,7 +463,7 @@ SYSTEMS = (
             "snapshot": OPTIONS["snapshot"]._replace(fact="stall_h"),
         },
         interval="every", family=Family.EXPERTS,
-        not_counted="the accuracy loss of experts that go back further is not priced",
+        not_counted="the accuracy loss of experts that go back further is unknown",
         assumed="the stall of a snapshot comes before the part that training hides, which changes "
         "no hours. After the loss of a node's host memory all experts are loaded from the remote "
         "storage, also those that other nodes still hold.",

@@ -104,7 +104,7 @@ SYSTEMS = (
         "readers rebuild the training data that a lost one held, some of it approximated",
         source="PRM (IWQoS 2022): savings published in its abstract, mechanism recalled",
         interval="every", family=Family.PARITY,
-        not_counted="the accuracy loss of approximated samples is not priced",
+        not_counted="the accuracy loss of approximated samples is unknown",
         assumed="a rebuild takes as long for one reader as for several. Saves are the job's own, "
         "for all failures, those of readers too.",
         not_modelled="network traffic of a rebuild; saves of the readers' positions; "
