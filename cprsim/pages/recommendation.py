@@ -76,7 +76,7 @@ def turns_on(assumption: Assumption | None, of: str = "") -> str:
     key = f"`{assumption.key}` ({assumption.mark}: {assumption.value})"
     moves = _costs(assumption.overhead_tried) != _costs(assumption.overhead)
     depends = "depends most" if moves or assumption.choice_tried != name else "hardly depends"
-    return f"{of or 'The answer'} {depends} on {key}: {at} {words}."
+    return f"{of or 'The answer'} {depends} on {key}: {at}, {words}."
 
 
 def _costs(overhead: float) -> str:
@@ -94,7 +94,7 @@ def break_even_sentences(break_evens: Iterable[BreakEven]) -> list[str]:
         else:
             at = f"{significant(input_.at)}{unit}"
             sentences.append(
-                f"{input_.key} (from {span}): at {at}, {input_.becomes} costs as little."
+                f"{input_.key} (from {span}): at {at}, {input_.becomes} costs the same."
             )
     return sentences
 

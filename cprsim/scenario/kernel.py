@@ -154,7 +154,7 @@ class Accuracy(Model):
     )
     risk: Risk = Field(
         "mean",
-        description="Jobs that must keep the limit: their `mean`, or this share of single jobs.",
+        description="Jobs that the limit applies to: their `mean`, or this share of single jobs.",
     )
 
 

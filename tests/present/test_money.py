@@ -73,7 +73,7 @@ def test_the_cheapest_system_is_told_from_that_of_least_overhead(scenario: Path)
     (flip,) = found.frames["unknown"].to_dict("records")
     assert flip["becomes"] == "checkfreq"
     assert flip["at"] == pytest.approx(even, rel=0.01)
-    assert any("costs as little" in one for one in found.document.remarks)
+    assert any("costs the same" in one for one in found.document.remarks)
 
 
 @pytest.mark.long

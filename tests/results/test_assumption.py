@@ -107,7 +107,7 @@ def test_what_may_not_be_chosen_takes_no_place() -> None:
 
 def test_an_input_that_moves_nothing_that_is_shown_is_said_to_hardly_move_it() -> None:
     none = Assumption("costs.detect", "assumed", "1 s", "3 s", 0.05, 0.0500001, "full", "full")
-    said = "The answer hardly depends on `costs.detect` (assumed: 1 s): at 3 s "
+    said = "The answer hardly depends on `costs.detect` (assumed: 1 s): at 3 s, "
     assert turns_on(none).startswith(said)
     assert turns_on(replace(none, overhead_tried=0.06)).startswith("The answer depends most on ")
 
@@ -126,7 +126,7 @@ def test_run_ends_with_it_on_a_terminal_and_has_it_in_its_recommendation(tmp_pat
     file = tmp_path / "turning.yaml"
     file.write_text(TEXT.replace("# ALL", "# recalled"))
     answer = cprsim.run(file)
-    said = "The answer depends most on `scopes.all.share` (recalled: 0.1): without such failures "
+    said = "The answer depends most on `scopes.all.share` (recalled: 0.1): without such failures, "
     assert str(answer).splitlines()[-1].startswith(said)
     chosen = answer.values["recommendation"]
     assert (chosen["name"], chosen["beats"]) == ("full", "hourly")

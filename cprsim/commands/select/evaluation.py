@@ -127,7 +127,7 @@ class CandidateEvaluator:
         return replace(self.options[name].policy_at(self.experiment, interval_h), name=name)
 
     def simulation_key(self, name: str) -> object:
-        """A key that is equal for options whose policies simulate alike, by two intervals."""
+        """A key that is equal for options with equal simulations, judged at two intervals."""
         if name not in self._simulation_keys:
             useful_h = self.experiment.useful_h
             alike = [self.policy(name, h).as_simulated for h in (useful_h, 0.01 * useful_h)]

@@ -38,7 +38,7 @@ def with_fewest_contents(
 
 
 def enough_contents(policy: Policy, experiment: Experiment, overhead: float) -> int:
-    """The fewest retained saves that raise an `overhead`, found with the most, by little.
+    """The fewest retained saves that raise `overhead`, that of the most, by little (2 %).
 
     To first order: a silent error that is in all retained saves costs half of the job's work.
     """

@@ -67,7 +67,7 @@ def worst_impact(
 ) -> tuple[FailureImpact, Rule | None]:
     """The largest impact over the sets of slots, and the rule that applies; None: all start again.
 
-    `every_h`: progress between two saves to a tier. The newest save of a tier is at most so old.
+    `every_h`: progress between two saves to each tier; the tier with the least has the newest save.
     """
     rules = [rule for rule in policy.rules if not rule.scopes or case.scope.name in rule.scopes]
     of_kind = replace(policy, rules=tuple(replace(rule, scopes=()) for rule in rules))
@@ -115,7 +115,7 @@ def _impact(
 def impacts(
     policy: Policy, cluster: Cluster, scopes: Iterable[Scope], rack: int | None, useful_h: float
 ) -> dict[str, FailureImpact]:
-    """The largest impact by kind of failure: of the job's scopes, then of `failure_cases`."""
+    """The largest impact of each of the `failure_cases`, by name."""
     every_h = {
         capture.tier: policy.content_every_h(capture, useful_h) for capture in policy.captures
     }
