@@ -222,7 +222,7 @@ def test_a_horizon_ends_jobs_and_overheads_are_shares_of_what_is_done(tmp_path) 
     )
     assert half.full.finished_fraction == 1.0
     assert half.full.overhead.mean == pytest.approx(whole.full.overhead.mean, rel=0.15)
-    assert "the horizon ends unfinished jobs after 20 h" in said_of(half)
+    assert "jobs end after 20 h, done or not" in said_of(half)
 
 
 def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:

@@ -76,7 +76,9 @@ def answer(result: Result, maintained: str = "") -> list[str]:
     unpriced = [policy for policy in cheaper if is_unpriced(policy, summary)]
     of = " of those that save" if cheaper else ""
     if any(not is_eligible(policy, summary, result.limits) for policy in cheaper):
-        of = " of those with all losses counted" if unpriced else " of those within the limit"
+        of = (
+            " of those that keep the limit" if not unpriced else " of those with all losses counted"
+        )
     if not all(policy.from_cpr_paper for policy in result.policies):
         of += " at these intervals"  # `select` and `systems` look for better ones
     sentence = f"Use {choice}: it costs least{of}, {cost}."

@@ -73,8 +73,8 @@ def select(
     confidence : float, optional
         Confidence of the upper bound; default: the scenario's, or 0.95.
     risk : float or str, optional
-        Limit the mean loss, or the loss that this share of jobs stays below; default: as the
-        scenario says.
+        Share of jobs whose loss must be within the limit, or `mean` for the mean loss; default: the
+        scenario's.
     curve : str, Path or Answer, optional
         Staleness curve: a file (.json, .csv) or a shipped one; default: the scenario's.
     seed : int, optional
@@ -88,8 +88,8 @@ def select(
     -------
     Answer
         ``frames["strategies"]``: each strategy at its best interval, whether it is recommended,
-        and its entry in a scenario. ``frames["candidates"]``: the plotted candidates and those of
-        formulas.
+        and its entry in a scenario. ``frames["candidates"]``: the candidates of the figure and of
+        the paper's formulas.
         ``values["recommended"]``, ``values["recovery"]`` (the section of a scenario).
 
     Raises

@@ -167,8 +167,8 @@ def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator
     horizon_h = experiment.scenario.job.horizon_h
     if horizon_h is not None:
         yield (
-            f"the horizon ends unfinished jobs after {hours(horizon_h)}: their overheads are "
-            "shares of the work done by then."
+            f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "
+            "work that is done by then."
         )
     for name, option in evaluator.options.items():
         if option.not_counted:

@@ -24,7 +24,7 @@ from cprsim.scenario.schema import dump_entry
 
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # origins of an interval
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
-NO_SERVERS = "needs embedding servers (`cluster.emb_ps`), whose shards it reloads"
+NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
 PAPER_ONLY = "no maintained implementation (`--available`)"
 TODAY = "today"  # name of the entry for the present recovery
 NONE_KEEPS = "no interval is within the limit unless its saves cost too much"

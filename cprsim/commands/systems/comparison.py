@@ -181,7 +181,7 @@ class Comparison:
 
     @property
     def cheapest_that_runs(self) -> RankedSystem | None:
-        """The cheapest system with maintained software of those that may be the best."""
+        """The cheapest of those that may be the best and that a job can run today."""
         return next((system for system in self.able if system.facts.runs_anywhere), None)
 
     @property
@@ -304,7 +304,7 @@ def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
     able = [system for system in ranked_systems if system.may_be_best]
 
     def worth(system: RankedSystem) -> tuple[float, bool]:
-        """Its overhead, plus a margin if it never saves; ties: maintained software first."""
+        """Its overhead, more if it risks all; then whether a job can't run it today."""
         more = WORTH_NO_SAVES if system.risks_all else 0.0
         return _place(system)[0] + more, not system.facts.runs_anywhere
 
