@@ -154,7 +154,7 @@ def back_to_remote(job: JobProfile, reschedule: Duration | None = None) -> Rule:
 
 def retry(job: JobProfile, live: str, stages: tuple[Stage, ...], to: To = To.STEP_BEGUN) -> Rule:
     """Retry the current step in all slots while the live tier survives."""
-    job.needed("step_h", "it retries the step in hand, which")
+    job.needed("step_h", "it retries the current step, which")
     return Rule(Reverts.ALL, stages, to, needs=(live,))
 
 

@@ -300,7 +300,7 @@ SYSTEMS = (
          "no checkpoints: after a failure the job starts again from nothing", source="",
          runs_as="any trainer"),
     _row("full", "interval", _saving, {"on_failure": ROLL_BACK}, "", None,
-         "full recovery: after a failure everybody goes back to the last checkpoint", source="",
+         "full recovery: after a failure all nodes go back to the last checkpoint", source="",
          overrides=YOUNG, interval="interval", runs_as="torch.save, PyTorch DCP"),
     _paper("partial", TARGET, _saving, {"on_failure": RELOAD}, *CITED,
            "partial recovery: only the failed shards go back, at full recovery's interval",

@@ -199,8 +199,8 @@ def answer_of_listing(job: ListedJob) -> Answer:
     n = count(len(listing), "recovery system")
     columns = word_columns("system", "what it does", "goes back to", "needs")
     caption = (
-        "By family. Up to: the largest failure of process (one dies), restart (of a node), node "
-        "(lost), two nodes (neighbours, lost), all nodes."
+        "By family. 'Up to' names the largest failure, a process dies, a node restarts, "
+        "a node is lost, two neighbouring nodes are lost, all nodes are lost."
     )
     rows = [
         (listed.system.name, _does(listed.system), _up_to(listed), ", ".join(listed.needs))
@@ -236,7 +236,7 @@ def answer_of_explanation(name: str, job: ListedJob) -> Answer:
     system, policy = listed.system, listed.policy
     served = (
         f"For {job.words}; tiers, captures and rules are written as in a scenario's entry 'policy'."
-        " The first rule that holds is taken; if none does, all start again."
+        " The first rule whose conditions hold applies; if none do, all nodes start again."
         if policy
         else f"It can't serve {job.words}: {listed.refused}."
     )

@@ -92,7 +92,7 @@ SYSTEMS = (
     ),
     _row(
         "parcae", "throughput grows migrate every", parcae, {}, "NSDI'24", RECALLED,
-        "work is moved away from nodes that are announced to go, before they do",
+        "work is moved away from nodes before they leave, on notice",
         source="Parcae (Duan et al. 2024, NSDI): mechanism recalled",
         overrides={"every": UNANNOUNCED},
         assumed="the migration is charged as the node goes, not as it is announced, which changes "

@@ -149,8 +149,8 @@ _row = partial(
     row, family=Family.BEHIND, interval="every",
     assumed="a disk that is written to outlives its node. Several simultaneous saves are persisted "
     "as fast as one. A snapshot that training hides ends within a step.",
-    not_modelled="what writing behind the job takes of its speed and network; loads that read each "
-    "part once and share it; saves that adapt to the storage's load.",
+    not_modelled="the slowdown of training and its network by background writes; loads that read "
+    "each part once and share it; saves that adapt to the storage's load.",
 )  # fmt: skip
 ALL_TABLES = (
     "all of the state is embedding tables, of 32 bits a value. A snapshot of the whole model "
@@ -168,13 +168,13 @@ _rows = partial(
 SYSTEMS = (
     _row(
         "async", OF_SNAPSHOTS, async_save, {}, "PyTorch DCP", PUBLISHED,
-        "a snapshot stalls the job, and is written behind it",
+        "a snapshot stalls the job, and is written in the background",
         source="PyTorch's distributed checkpoints, `async_save`: mechanism published",
         runs_as="PyTorch DCP async_save",
     ),
     _row(
         "checkfreq", OF_SNAPSHOTS, async_save, {"hides": 1, "tuned": True}, "FAST'21", PUBLISHED,
-        "training hides the snapshot for a step; the interval keeps to a budget of stall",
+        "the snapshot overlaps with a step of training; the interval follows from a limit of stall",
         source="Mohan et al. 2021 (FAST): rule and budget of the code published, the rest recalled",
     ),
     _row(
@@ -216,7 +216,7 @@ SYSTEMS = (
     _rows(
         "check-n-run", "snapshot persist every chain first growth bits", async_save,
         {"shares": chained}, "NSDI'22", PUBLISHED,
-        "rows touched since a whole save, quantised, behind the job",
+        "rows touched since a whole save, quantised, in the background",
         source="Eisenman et al. 2022 (NSDI): mechanism and interval published, sizes and bits "
         "secondary",
         overrides={"every": time("progress between saves (published)", 0.5, POSITIVE)},

@@ -266,7 +266,7 @@ _groups = partial(
 SYSTEMS = (
     _replicas(
         "just-in-time", "group backstop", replicated, {"saves": True}, "EuroSys'24", RECALLED,
-        "healthy replicas save once a failure is noticed; only the step in hand is lost",
+        "healthy replicas save once a failure is noticed; only the current step is lost",
         source="Gupta et al. 2024 (EuroSys): mechanism recalled; backstop assumed",
         family=Family.AFTERWARDS,
         assumed="a save after a failure costs as much as any other. Replicas exist for data "
@@ -320,7 +320,7 @@ SYSTEMS = (
     _row(
         "oobleck", "throughput unit_nodes pipelines reconfigure grows every", oobleck, {},
         "SOSP'23", RECALLED,
-        "lost nodes are left out: a reconfiguration, the step in hand, and speed",
+        "lost nodes are left out: costs are a reconfiguration, the current step, and speed",
         source="Jang et al. 2023 (SOSP): mechanism recalled; 2 s and throughput of the executed "
         "artifact",
         overrides={
@@ -387,7 +387,7 @@ SYSTEMS = (
     ),
     _groups(
         "torchft", "group copy backstop quorum", groups, {"retries": True}, "torchft", RECALLED,
-        "replica groups agree on who takes part; the step in hand is retried by those left",
+        "replica groups agree on who takes part; the others retry the current step",
         source="torchft: mechanism recalled; backstop assumed", runs_as="torchft",
         assumed="fewer groups train on fewer samples in each step; the hours of the missing "
         "samples are charged. No stall when a group joins.",

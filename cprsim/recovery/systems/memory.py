@@ -420,7 +420,7 @@ SYSTEMS = (
     _near(
         "nvrx-local", f"{SAVES} disk copies", local_copies,
         {"medium": Medium.SSD, "place": "across"},
-        "NVRx", PUBLISHED, "saves on nodes' disks, each on a clique of nodes that fail apart",
+        "NVRx", PUBLISHED, "saves on disks of a clique of nodes that fail independently",
         source="NVIDIA Resiliency Extension, documentation of local checkpoints: published",
         runs_as="NVRx local checkpoints",
     ),
