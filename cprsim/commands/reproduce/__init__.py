@@ -52,8 +52,8 @@ def reproduce(
     Returns
     -------
     Answer
-        ``frames["claims"]``: a row per number of a paper, with ours and the verdict;
-        ``["charts"]``: the values in the figures. Listed: ``["studies"]``.
+        ``frames["claims"]``: a row per number of a paper, with ours and the verdict.
+        Listed: ``["studies"]``.
 
     Raises
     ------

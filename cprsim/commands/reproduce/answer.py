@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil, nan
 from typing import Any
@@ -82,33 +82,10 @@ def answer_of_reproductions(results: Sequence[Summary], **about: Any) -> Answer:
             if several
             else _document(results[0])
         ),
-        frames={
-            "claims": pd.DataFrame(claims),
-            "charts": pd.DataFrame([point for result in results for point in _points(result)]),
-        },
+        frames={"claims": pd.DataFrame(claims)},
         values={"tables": {result.name: _tables(result) for result in results}},
         **about,
     )
-
-
-def _points(result: Summary) -> Iterator[dict[str, Any]]:
-    """The points and bands in the figures of a result."""
-    for chart in result.charts:
-        for panel in chart.panels:
-            axes = {"result": result.name, "chart": chart.title, "panel": panel.title}
-            for label, x, y, low, high in _drawn(panel):
-                yield axes | {"series": label, "x": x, "y": y, "low": low, "high": high}
-            for band in panel.bands:
-                yield axes | {"series": band.label, "low": band.low, "high": band.high}
-
-
-def _drawn(panel: Panel) -> Iterator[tuple[Any, ...]]:
-    """Each point of a panel: label of its series, x, y and the ends of its interval."""
-    for series in _with_total(panel.series):
-        none = (nan,) * len(series.y)
-        points = zip(series.x, series.y, series.low or none, series.high or none, strict=True)
-        for point in points:
-            yield series.label, *point
 
 
 def _tables(result: Summary) -> dict[str, list[dict[str, str]]]:
@@ -172,10 +149,14 @@ def _with_total(series: Sequence[Series]) -> list[Series]:
 
 def _panel_table(panel: Panel) -> Table:
     rows = []
-    for label, x, *of_y in _drawn(panel):
-        value, low, high = suited(*of_y)
-        interval = NO_NUMBER if low == high else f"{low} to {high}"
-        rows.append([label, x if isinstance(x, str) else significant(x), value, interval])
+    for series in _with_total(panel.series):
+        none = (nan,) * len(series.y)
+        points = zip(series.x, series.y, series.low or none, series.high or none, strict=True)
+        for x, *of_y in points:
+            value, low, high = suited(*of_y)
+            interval = NO_NUMBER if low == high else f"{low} to {high}"
+            at = x if isinstance(x, str) else significant(x)
+            rows.append([series.label, at, value, interval])
     step = max(1, ceil(len(rows) / MOST_POINTS_OF_TABLE))
     cut = "" if step == 1 else f"; one of {step} of the {len(rows):,} values"
     bands = [

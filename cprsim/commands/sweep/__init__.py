@@ -76,9 +76,9 @@ def sweep(
     Returns
     -------
     Answer
-        ``frames["points"]``: a row per point and strategy, with the quantities of docs/concepts.md;
-        ``["strategies"]``: the lowest and the highest overhead of each. ``rows["quantities"]``: a
-        row per point, strategy and quantity, with its difference from the reference.
+        ``frames["points"]``: a row per point and strategy, with the quantities of docs/concepts.md
+        and the difference from the reference. ``rows["quantities"]``: a row per point, strategy and
+        quantity.
 
     Raises
     ------

@@ -10,7 +10,7 @@ import pandas as pd
 from cprsim.commands.run.answer import loss_heading
 from cprsim.commands.sweep.figures import axis_words, sweep_figures, value_text
 from cprsim.commands.sweep.folder import COST_MONTH, ONE_VARIED, SweepResult
-from cprsim.job.records import NO_NUMBER, Estimate
+from cprsim.job.records import Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
     MOST_ROWS,
@@ -19,7 +19,6 @@ from cprsim.pages.document import (
     Picture,
     Section,
     Table,
-    row_columns,
     word_columns,
 )
 from cprsim.pages.provenance import origin
@@ -28,7 +27,7 @@ from cprsim.results.metrics import OVERHEAD, records_of
 from cprsim.results.words import count, estimated, hours
 from cprsim.scenario.prices import ACCURACY, shown
 
-MOST_POINTS_ON_TERMINAL = 30  # rows of points on a terminal; of more points the extremes
+MOST_POINTS_ON_TERMINAL = 30  # rows of points on a terminal; more are on a page alone
 USEFUL_MONTH = "a month of 730.5 h of useful work"
 SWEEP_CAPTIONS = {
     "curves": "Overhead along the sweep",
@@ -52,7 +51,6 @@ def answer_of_sweep(result: SweepResult, **about: Any) -> Answer:
         lambda: _document(result, points),
         frames={
             "points": points,
-            "strategies": strategies_frame(points),
             **({"overhead": overhead_frame(result)} if result.mode == "grid" else {}),
         },
         values={
@@ -99,34 +97,11 @@ def _ends(name: str) -> list[str]:
     return [name, f"{name}_low", f"{name}_high"]
 
 
-def strategies_frame(points: pd.DataFrame) -> pd.DataFrame:
-    """A row per strategy: at how many points it costs less, and more, than the reference (95 %)."""
-    rows = [
-        {
-            "strategy": name,
-            "n_points": mine["difference_fraction"].notna().sum(),
-            "n_less": (mine["difference_fraction_high"] < 0).sum(),
-            "n_more": (mine["difference_fraction_low"] > 0).sum(),
-            "lowest_overhead_fraction": mine[OVERHEAD].min(),
-            "highest_overhead_fraction": mine[OVERHEAD].max(),
-        }
-        for name, mine in points.groupby("strategy", sort=False)
-    ]
-    return pd.DataFrame(rows)
-
-
 def overhead_frame(result: SweepResult) -> pd.DataFrame:
     """The overhead as a table: a row per point, such as a save interval, a column per strategy."""
     places = [axis.column for axis in result.axes]
     table = result.of(OVERHEAD).set_index([*places, "strategy"])["mean"].unstack(sort=False)
     return table[list(result.strategies)].rename_axis(columns=None).reset_index()
-
-
-def _extremes(points: pd.DataFrame) -> dict[str, tuple[Row, Row]]:
-    """The points at which the overhead of each strategy is lowest, and highest."""
-    finished = points[points[OVERHEAD].notna()].groupby("strategy", sort=False)[OVERHEAD]
-    ends = [records_of(points.loc[at]) for at in (finished.idxmin(), finished.idxmax())]
-    return {low["strategy"]: (low, high) for low, high in zip(*ends, strict=True)}
 
 
 # ------------------------------------------------------------------------------ the document
@@ -144,10 +119,9 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
             f"with {axes}, over {count(result.n_points, 'point')}?"
         ),
         answer=_answer(result, points, touches),
-        table=tables[0] if is_small else _extremes_table(result, points, touches),
+        table=tables[0] if is_small else None,
         remarks=[
             *(f"Warning: {warning}" for warning in result.warnings),
-            *_against(result, points),
             *result.accuracy,
         ],
         sections=[
@@ -195,26 +169,12 @@ def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list
         counted = "" if len(result.of(f"{COST_MONTH} {ACCURACY}")) else ", accuracy not counted"
         in_all = f"Cheapest in all{counted}: {best['strategy']}{at}, {amount} for {USEFUL_MONTH}."
         return [*shares, in_all]
+    finished = points[points[OVERHEAD].notna()].groupby("strategy", sort=False)[OVERHEAD]
     lowest_of_each = [
-        f"{name} {_cell(lowest, OVERHEAD)} %{_at(lowest, result, touches[name])}"
-        for name, (lowest, _) in _extremes(points).items()
+        f"{row['strategy']} {_cell(row, OVERHEAD)} %{_at(row, result, touches[row['strategy']])}"
+        for row in records_of(points.loc[finished.idxmin()])
     ]
     return [*shares, f"Lowest overhead of each: {'; '.join(lowest_of_each)}."]
-
-
-def _against(result: SweepResult, points: pd.DataFrame) -> list[str]:
-    """Significant differences from the reference: the strategies, and at how many points."""
-    said = []
-    for verdict, n in (("less", "n_less"), ("more", "n_more")):
-        some = [
-            f"{row['strategy']} at {row[n]:,} of {row['n_points']:,} points"
-            for row in records_of(strategies_frame(points))
-            if row[n] and row["strategy"] != result.reference
-        ]
-        if some:
-            more = f"Significantly {verdict} overhead than {result.reference} (95 % confidence)"
-            said.append(f"{more}: {'; '.join(some)}.")
-    return said
 
 
 def _at(row: Row, result: SweepResult, columns: set[str]) -> str:
@@ -289,21 +249,3 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
 def _cell(row: Row, quantity: str) -> str:
     scale = {OVERHEAD: 100.0, COST_MONTH: 1.0}.get(quantity, 1e4)  # losses in ten-thousandths
     return estimated(Estimate(*(row[end] for end in _ends(quantity))), scale)
-
-
-def _extremes_table(result: SweepResult, points: pd.DataFrame, touches: Touches) -> Table:
-    """A row per strategy: its lowest and its highest overhead, and where they are."""
-    rows = {name: [name, NO_NUMBER, "not all finish at any point"] for name in result.strategies}
-    for name, extremes in _extremes(points).items():
-        at = [(_cell(row, OVERHEAD), _at(row, result, touches[name])[4:]) for row in extremes]
-        rows[name] = [name, *at[0], *at[1]] if touches[name] else [name, at[0][0], "any point"]
-    return Table(
-        _caption(result),
-        [
-            *row_columns("strategy", "lowest, %"),
-            *word_columns("at"),
-            Column("highest, %"),
-            *word_columns("at"),
-        ],
-        [[*row, "", ""][:5] for row in rows.values()],
-    )
