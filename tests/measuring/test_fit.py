@@ -46,7 +46,10 @@ def loss(trial: Trial) -> float:
     return SLOPE[key] * sum((WEIGHT.of(stale.progress_h) * age / N_SERVERS).tolist())
 
 
-def made(n_seeds: int, noise: float, spread: float = 0.0, offset: float = 0.0) -> list[SeedResult]:
+def made(
+    n_seeds: int, noise: float, spread: float = 0.0, offset: float = 0.0,
+    strategies: tuple[str, ...] = RESPONSE_KEYS,
+) -> list[SeedResult]:  # fmt: skip
     """Seeds whose slopes differ by `spread`; every trial loses `offset` besides."""
     rng = np.random.default_rng(7)
     results = []
@@ -57,7 +60,7 @@ def made(n_seeds: int, noise: float, spread: float = 0.0, offset: float = 0.0) -
                 0.8 - factor * loss(trial) - offset + noise * rng.standard_normal(),
                 0.5 + 2 * factor * loss(trial) + offset + noise * rng.standard_normal(),
             )
-            for trial in Design().trials(seed, N_SERVERS)
+            for trial in Design(strategies).trials(seed, N_SERVERS)
         }
         results.append(SeedResult(seed, Baseline(Quality(0.8, 0.5), {}), quality, 1.0))
     return results
@@ -145,7 +148,11 @@ def test_whether_held_out_runs_are_predicted_may_not_be_told(
 
 
 def test_what_makes_a_curve_unfit_for_use_is_said() -> None:
-    few, seen, rng = seen_of(3, 1e-4, 0.2), seen_of(8, 1e-5, 0.2), np.random.default_rng(1)
+    two, rng = ("partial", "mfu"), np.random.default_rng(1)
+    few, seen = (
+        observed(made(n_seeds, noise, 0.2, strategies=two), N_SERVERS)
+        for n_seeds, noise in ((3, 1e-4), (8, 1e-5))
+    )
     noisy = {
         m: one + seen.trials["held_out"].to_numpy() * rng.normal(0, 0.1, len(one))
         for m, one in seen.loss.items()

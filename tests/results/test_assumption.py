@@ -15,7 +15,7 @@ from tests.making import call
 
 TEXT = """\
 name: turning
-job: {useful: 200 h}
+job: {useful: 200 h, horizon: 1000 h}
 cluster: {workers: 8}
 failures: {kind: job, family: exponential, mtbf: 10 h, role: worker}  # MTBF
 scopes:
