@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from itertools import product
 from math import inf, isclose, sqrt
 from typing import Any
 
@@ -103,20 +104,19 @@ def outcome_of_result(of: JobResult) -> ReplicationOutcome:
 
 def assert_cluster_agrees(experiment: Experiment, n: int) -> None:
     """The first n replications are the same on the SimPy cluster, under each strategy."""
-    for policy in experiment.policies:
+    for block, policy in product(blocks_of(experiment, range(n)), experiment.policies):
         job = experiment.simulated_job(policy)
-        for block in blocks_of(experiment, range(n)):
-            meets = block.meets(job)
-            n_rows = meets[0].n_replications
-            costs = run_block(job, *meets, range(n_rows)).costs
-            for row in range(n_rows):
-                of = by_simpy(job, *meets, row)
-                assert (of.finished, of.n_failures, of.n_saves) == (
-                    costs.finished[row], costs.n_failures[row], costs.n_saves[row],
-                ), (policy.name, row)  # fmt: skip
-                hours = [costs.wall_h[row], costs.useful_h[row], *costs.hours[row]]
-                expected = pytest.approx(hours, rel=CLOSE, abs=CLOSE)
-                assert [of.wall_h, of.useful_h, *of.hours] == expected, (policy.name, row)
+        meets = block.meets(job)
+        n_rows = meets[0].n_replications
+        costs = run_block(job, *meets, range(n_rows)).costs
+        for row in range(n_rows):
+            of = by_simpy(job, *meets, row)
+            assert (of.finished, of.n_failures, of.n_saves) == (
+                costs.finished[row], costs.n_failures[row], costs.n_saves[row],
+            ), (policy.name, row)  # fmt: skip
+            hours = [costs.wall_h[row], costs.useful_h[row], *costs.hours[row]]
+            expected = pytest.approx(hours, rel=CLOSE, abs=CLOSE)
+            assert [of.wall_h, of.useful_h, *of.hours] == expected, (policy.name, row)
 
 
 def outcome_of(

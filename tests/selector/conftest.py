@@ -73,11 +73,6 @@ class Job:
         """Expected overhead of partial recovery, exact on the progress clock."""
         return n_saves * self.save_h / self.useful_h + self.recovery_h / self.mtbf_h
 
-    def full_overhead(self, n_saves: int) -> float:
-        """Expected overhead of full recovery with equal pieces, exact on the progress clock."""
-        rework_h = self.useful_h / (n_saves + 1) / 2
-        return n_saves * self.save_h / self.useful_h + (self.recovery_h + rework_h) / self.mtbf_h
-
 
 @pytest.fixture
 def job() -> Job:

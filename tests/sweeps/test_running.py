@@ -50,7 +50,8 @@ PARTS = ["regroup_fraction", "degraded_fraction"]
         (["recovery=[full, {strategy: hsdp, options: {group: 2, copy: 1 min}}]"], PARTS),
         (["cluster={emb_ps: 4, trainers: 2, spares: 1, repair: 2 h}",
           "simulation={seed: 5, precision: 5 %, at_most: 300}"], []),
-        (["job.useful=300 h", "simulation.replications=6"], []),  # without saves it is given up
+        # without saves it does not finish
+        (["job={useful: 300 h, horizon: 900 h}", "simulation.replications=6"], []),
     ],
 )  # fmt: skip
 def test_a_point_is_what_a_run_of_the_same_scenario_gives(
@@ -243,5 +244,6 @@ def test_the_same_sweep_twice_at_once_is_refused(scenario, undrawn) -> None:
 def test_a_warning_is_said_once_with_the_number_of_its_points(scenario: Path) -> None:
     changes = ["costs.save={stall: 1 s, background: 1 min}", "recovery=[full]"]
     over = {"costs.save.background": "1 min,20 h,30 h", "failures.mtbf": "15 h,30 h"}
-    (said,) = cprsim.sweep(scenario, over, changes).values["warnings"]
+    swept = cprsim.sweep(scenario, over, changes, replications=4, workers=1)
+    (said,) = swept.values["warnings"]
     assert said.startswith("At 4 of 6 points, e.g. full: a save runs in the background for 20 h")

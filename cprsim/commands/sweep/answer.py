@@ -123,6 +123,7 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
         remarks=[
             *(f"Warning: {warning}" for warning in result.warnings),
             *result.accuracy,
+            *([] if is_small else ["All points: with -v, on the page, or in sweep.csv."]),
         ],
         sections=[
             Section("The sweep in pictures", _pictures(result)),
