@@ -19,11 +19,10 @@ TELEPHONE, SCREEN = 400, 1280  # pixels
 ALL = "return [...document.querySelectorAll(arguments[0])]"
 
 
-def beyond(browser: Any, page: Path, width: int, blocks: str) -> list[int]:
+def beyond(browser: Any, width: int, blocks: str) -> list[int]:
     """How much of the page, and of blocks of it, is hidden beside what shows [pixels]."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.get(page.as_uri())
     hidden = f"{ALL}.map((one) => one.scrollWidth - one.clientWidth)"
     return browser.execute_script(hidden, f"html, {blocks}")
 
@@ -36,8 +35,9 @@ def test_what_is_wider_than_a_page_scrolls_in_its_place_and_no_figure_is_too_sma
     section = document.Section("All", [document.ListingBlock("a file", "word " * 40), picture])
     whole = document.Document("Wide", "How wide?", ["Wide."], [section], table)
     [page] = write_page(whole, tmp_path / "page.html")
+    browser.get(page.as_uri())
     for width, is_scrolled in ((TELEPHONE, True), (SCREEN, False)):
-        hidden = beyond(browser, page, width, ".scroll, pre, .drawing")
+        hidden = beyond(browser, width, ".scroll, pre, .drawing")
         assert [pixels > 0 for pixels in hidden] == [False, *[is_scrolled] * 3]
         [scale] = browser.execute_script(f"{ALL}.map((one) => one.width / one.naturalWidth)", "img")
         assert 0.749 < scale < 1
@@ -49,7 +49,8 @@ def test_the_site_cuts_no_output_and_is_searched_from_a_disk(browser: Any, tmp_p
     build = ["mkdocs", "build", "--strict", "--quiet", "-d", tmp_path]
     subprocess.run(build, cwd=SCENARIOS.parent, check=True)
     for page in sorted(tmp_path.rglob("*.html")):
-        assert beyond(browser, page, TELEPHONE, "body")[0] == 0, page
-        assert not any(beyond(browser, page, SCREEN, "pre > code")), page
+        browser.get(page.as_uri())
+        assert beyond(browser, TELEPHONE, "body")[0] == 0, page
+        assert not any(beyond(browser, SCREEN, "pre > code")), page
     browser.find_element("css selector", ".md-search__input").send_keys("ETTR")
     WebDriverWait(browser, PATIENCE_S).until(present(("css selector", ".md-search-result__link")))
