@@ -508,15 +508,16 @@ def random_link(dice: Dice) -> Storage:
 
 
 def random_failures(
-    dice: Dice, job: SimulatedJob, bursts: tuple[float, float] = (0.2, 0.6)
-) -> list[ScopedFailure]:
-    """In bursts, up to 100 times the useful time or to 3,000 of them (300, if loads share a link).
+    dice: Dice, job: SimulatedJob, bursts: tuple[float, float] = (0.2, 0.6),
+    most: int = MOST_FAILURES,
+) -> list[ScopedFailure]:  # fmt: skip
+    """In bursts, up to 100 times the useful time or to `most` of them (300, if loads share a link).
 
     The chance that a failure is followed by another at once lies within `bursts`.
     """
     limit_h = STOPPED_BEYOND * job.useful_h
     has_link = any(isinstance(tier.load, Storage) for tier in job.policy.tiers)
-    most = MOST_WITH_LINK if has_link else MOST_FAILURES
+    most = min(MOST_WITH_LINK, most) if has_link else most
     mean_gap_h = job.useful_h / dice.one_of([0.5, 3.0, 6.0, 8.0, 12.0])
     p_burst = dice.between(*bursts)
     repair_h = job.useful_h * dice.one_of([0.02, 0.1, 0.3])
@@ -612,7 +613,7 @@ def crowded(seed: int) -> Case:
         replace(job, cluster=cluster),
         lambda one: replace(one, cost=one.cost and Constant(40 * one.cost.mean_h), blocks=False),
     )
-    return job, random_failures(dice, job, bursts=(0.9, 0.98))[:200]
+    return job, random_failures(dice, job, (0.9, 0.98), 200)
 
 
 N_PER_H = {
