@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from cprsim.files import OMITTED, Endless, Number, stated
 
@@ -644,8 +645,6 @@ class Estimate:
     @classmethod
     def of_squares(cls, mean: float, squares: float, n: int) -> Self:
         """`of_mean`, from the sum of the squared deviations of n values."""
-        from scipy import special  # slow to load, as below
-
         if n == 1:
             return cls(mean, nan, nan, n)
         deviation = np.sqrt(squares / (n - 1))
@@ -655,8 +654,6 @@ class Estimate:
     @classmethod
     def of_variances(cls, mean: float, variances: Iterable[tuple[float, float]], n: int) -> Self:
         """A sum of independent estimates, each with its variance and degrees of freedom."""
-        from scipy import special
-
         error, degrees = pooled(*variances)
         if error == 0:
             return cls(mean, mean, mean, n)
@@ -672,8 +669,6 @@ class Estimate:
     @classmethod
     def of_share(cls, n_yes: int, n: int) -> Self:
         """A share (Clopper and Pearson 1934): never too narrow, inside [0, 1]."""
-        from scipy import special
-
         tail = 1 - HIGH
         low = special.betaincinv(n_yes, n - n_yes + 1, tail) if n_yes > 0 else 0.0
         high = special.betaincinv(n_yes + 1, n - n_yes, HIGH) if n_yes < n else 1.0

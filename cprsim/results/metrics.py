@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from cprsim.job.intervals import ROUNDING
 from cprsim.job.losses import ALWAYS, Metric, lost_portion, strategy_key
 from cprsim.job.policy import PARTS_IN_ORDER, Policy
 from cprsim.job.records import (
-    CONFIDENCE,
+    HIGH,
+    LOW,
     Activity,
     Bools,
     Cluster,
@@ -451,11 +453,10 @@ def percentiles(values: Floats) -> pd.DataFrame:
     binomial: between ranks l and u lies the true percentile with a probability of at least 95 %,
     whatever the distribution (David and Nagaraja, Order Statistics, 2003, section 7.1).
     """
-    from scipy import stats  # slow to load, and most commands need none
-
     ordered, n, share = np.sort(values), len(values), PERCENT / 100
     bounded = np.concatenate([[np.nan], ordered, [np.nan]])
-    tail = (1 - CONFIDENCE) / 2
-    low, high = (np.asarray(stats.binom.ppf(at, n, share), np.int64) for at in (tail, 1 - tail))
+    at = np.array([[LOW], [HIGH]])
+    ranks = np.ceil(special.bdtrik(at, n, share))  # where the binomial comes to `at`, or one beyond
+    low, high = (ranks - (special.bdtr(ranks - 1, n, share) >= at)).astype(np.int64)
     columns = {"value": np.quantile(ordered, share), "low": bounded[low], "high": bounded[high + 1]}
     return pd.DataFrame(columns, index=PERCENT)
