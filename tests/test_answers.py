@@ -67,23 +67,27 @@ CASES = {
         f"ledger {EXAMPLES}/attempts.csv", lambda: cprsim.ledger(EXAMPLES / "attempts.csv")
     ),
     "sweep": Case(
-        "sweep small.yaml --over recovery.full.interval=1h,40h --over failures.mtbf=9h,30h",
+        "sweep small.yaml --over recovery.full.interval=1h,40h --over failures.mtbf=9h,30h "
+        "--workers 1",
         lambda: cprsim.sweep(
-            "small.yaml", {"recovery.full.interval": ["1h", "40h"], "failures.mtbf": "9h,30h"}
+            "small.yaml",
+            {"recovery.full.interval": ["1h", "40h"], "failures.mtbf": "9h,30h"},
+            workers=1,
         ),
     ),
     "tornado": Case(
         "sweep small.yaml --over costs.save=30s,9min --over prices.node_hour=1USD,2USD "
-        "--mode one-at-a-time",
+        "--mode one-at-a-time --workers 1",
         lambda: cprsim.sweep(
             "small.yaml",
             {"costs.save": ["30s", "9min"], "prices.node_hour": "1USD,2USD"},
             mode="one-at-a-time",
+            workers=1,
         ),
     ),
     "fleet": Case(
-        "fleet fleet.yaml --over spares=0,2",
-        lambda: cprsim.fleet("fleet.yaml", {"spares": [0, 2]}),
+        "fleet fleet.yaml --over spares=0,2 --workers 1",
+        lambda: cprsim.fleet("fleet.yaml", {"spares": [0, 2]}, workers=1),
     ),
     "sync": Case(
         "sync shadowsync --trainers 2,6", lambda: cprsim.sync("shadowsync", trainers=[2, 6])

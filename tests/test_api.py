@@ -125,9 +125,8 @@ def test_a_key_with_a_unit_of_time_takes_numbers_and_arrays() -> None:
         "failures.mtbf_h": np.array([4.0, 16.0]),
         "recovery.full.interval_min": range(30, 91, 30),
     }
-    points = cprsim.sweep("quickstart", over, {"recovery": ["full"]}, replications=50).frames[
-        "points"
-    ]
+    few = {"replications": 50, "workers": 1}
+    points = cprsim.sweep("quickstart", over, {"recovery": ["full"]}, **few).frames["points"]
     assert sorted({*points["failures.mtbf_h"]}) == [4, 16]
     assert sorted({*points["recovery.full.interval_min"]}) == [30, 60, 90]
     with pytest.raises(ParameterError, match=r"failures\.mtbf_h: can't stand in a scenario"):

@@ -102,7 +102,7 @@ def test_what_a_job_risks_without_saves_is_said_and_cheap_saves_are_made(command
 def test_run_and_select_say_the_memory_that_the_choice_takes() -> None:
     changes: dict[str, Any] = {"recovery": [{"strategy": "full", "interval": "2 h"}, "gemini"]}
     changes |= {"failures.mtbf": "20 h", "storage": {"bandwidth": "100 Gbit/s"}}
-    for found in (cprsim.run(RARE, changes), cprsim.select(RARE, changes)):
+    for found in (cprsim.run(RARE, changes), cprsim.select(RARE, changes, replications=200)):
         assert found.values["recommendation"]["name"] == "gemini"
         line = next(line for line in map(str, found.document.remarks) if "Takes: " in line)
         assert "gemini 40 GB of memory on each node for copies" in line

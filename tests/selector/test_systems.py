@@ -291,7 +291,7 @@ def test_what_the_program_says(recovery: str, said: str) -> None:
 def test_nothing_is_recommended_where_no_job_finishes() -> None:
     text = """\
 name: hopeless
-job: {useful: 2 h}
+job: {useful: 2 h, horizon: 6 h}
 cluster: {workers: 4, state: 10 GB}
 failures: {kind: job, family: exponential, mtbf: 1 min, role: worker}
 storage: {bandwidth: 1 Gbit/s}
