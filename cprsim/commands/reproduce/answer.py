@@ -83,8 +83,18 @@ def answer_of_reproductions(results: Sequence[Summary], **about: Any) -> Answer:
             else _document(results[0])
         ),
         frames={"claims": pd.DataFrame(claims)},
+        values={"tables": {result.name: _tables(result) for result in results}},
         **about,
     )
+
+
+def _tables(result: Summary) -> dict[str, list[dict[str, str]]]:
+    return {
+        listing["title"]: [
+            dict(zip(listing["headings"], row, strict=True)) for row in listing["rows"]
+        ]
+        for listing in result.listings
+    }
 
 
 # ------------------------------------------------------------------------------ documents
