@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -16,9 +16,9 @@ UNPRICED = "not priced"
 WORK = "730.5 h of work"  # useful work of a month; more of the cluster's hours
 
 
-def with_spares(parts: Collection[str]) -> str:
+def with_spares(parts: Mapping[str, float]) -> str:
     """Words for a cost that includes spares."""
-    return " with spares" * (SPARE in parts)
+    return " with spares" if parts.get(SPARE) else ""
 
 
 def unit_of(bills: Bills) -> str:

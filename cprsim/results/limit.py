@@ -48,16 +48,19 @@ class HeldLimit:
         if self.is_target:
             missed = ", which it misses" if self.is_over else ""
             return f"{expected}; target {self.most:g}{missed}."
-        limit = f"{self.bound_words}; limit {self.most:g}"
-        return f"{expected}; at most {self.bound:.3g} ({limit})."
+        return f"{expected}; at most {self._known} ({self.bound_words}; limit {self.most:g})."
 
     @property
     def cell(self) -> str:
         """What is limited, and the limit, marked if it is exceeded."""
         words = "over" if self.is_over else "target" if self.is_target else "limit"
+        return f"{self.quantity} {self._known} ({words} {self.most:g})"
+
+    @property
+    def _known(self) -> str:
+        """What is compared, or for a target what is expected; one job knows no bound."""
         shown = self.mean if self.is_target else self.bound
-        known = "not known" if isnan(shown) else f"{shown:.3g}"
-        return f"{self.quantity} {known} ({words} {self.most:g})"
+        return "not known" if isnan(shown) else f"{shown:.3g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +195,7 @@ def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[Hel
     rows = replication_rows(outcome)
     for of in outcome.strategies:
         policy, most = of.policy, targets.get(of.policy.name)
-        if not policy.leaves_stale or not of.costs.finished.all() or of.costs.n_replications < 2:
+        if not policy.leaves_stale or not of.costs.finished.all():
             continue
         target = [] if most is None else [Limit(PLS, most)]
         for limit in dict.fromkeys([*general, *target]):

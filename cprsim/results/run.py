@@ -19,6 +19,7 @@ from cprsim.files.units import SIZE
 from cprsim.job.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
 from cprsim.job.policy import Policy, WhenBusy
 from cprsim.job.records import EventLog
+from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -51,6 +52,7 @@ from cprsim.scenario.curves import curve_path
 from cprsim.scenario.reading import LoadedScenario
 
 JOB_FILE = "job.json"
+UNLIMITED = "it leaves shards stale, and no known limit allows it (`target_pls`, or `accuracy`)"
 TABLES = {name: f"{name}.parquet" for name in ("replications", "losses", "timeline")}
 
 
@@ -140,14 +142,17 @@ def cheapest_of(
 
 
 def is_eligible(policy: Policy, summary: Estimates, limits: Limits) -> bool:
-    """Whether all losses of accuracy are in its numbers, and none exceeds a limit."""
-    is_over = any(held.is_over for held in limits.get(policy.name, ()))
-    return not (is_over or is_unpriced(policy, summary))
+    """Whether it loses no accuracy, or as little as a limit allows; see `why_not`."""
+    return not why_not(policy, summary, limits.get(policy.name, ()))
 
 
-def is_unpriced(policy: Policy, summary: Estimates) -> bool:
-    """Whether a system has a loss of accuracy in no number, and no curve prices it."""
-    return policy.accuracy_model is not None and isnan(summary[policy.name]["auc_loss"].mean)
+def why_not(policy: Policy, summary: Estimates, limits: Sequence[HeldLimit]) -> str:
+    """Why a loss of accuracy forbids a policy, in words; empty if none does."""
+    if over := ", ".join(held.cell for held in limits if held.is_over):
+        return f"it exceeds its limit: {over}"
+    if policy.accuracy_model is not None and isnan(summary[policy.name]["auc_loss"].mean):
+        return SYSTEMS[policy.accuracy_model].not_counted
+    return UNLIMITED if policy.leaves_stale and not limits else ""
 
 
 def write_result(

@@ -36,7 +36,7 @@ def test_a_limit_stands_beside_the_one_bound_that_is_compared_with_it(
     assert [row[place] for row in table.rows] == ["–", "–", f"PLS {bound:.3g} ({word})"]
     if word.startswith("over"):  # it costs less, and is not recommended
         assert found.values["recommendation"]["name"] == "full"
-        assert "costs least of those that keep the limit" in found.document.answer[0]
+        assert "costs least of those that keep accuracy, or its limit" in found.document.answer[0]
         return
     said = next(
         str(one) for one in found.document.remarks if "trades accuracy for time" in str(one)
@@ -56,6 +56,17 @@ def test_a_target_of_an_entry_is_held_in_expectation(interval: str, word: str) -
     place = [column.heading for column in found.document.table.columns].index("expected")
     assert [row[place] for row in found.document.table.rows] == [f"PLS {pls:.3g} ({word})"]
     assert (pls == pytest.approx(0.05, rel=0.05)) == (interval == "cpr")
+
+
+def test_stale_shards_that_no_limit_allows_are_not_recommended() -> None:
+    """As by `systems` and `fleet`; a single replication knows no bound, and keeps its limit."""
+    few = {"simulation.replications": 20, "recovery": ["full", "partial"]}
+    found = cprsim.run(TEXT, few)
+    assert found.values["recommendation"]["name"] == "full"
+    assert any("partial costs" in str(s) and "no known" in str(s) for s in found.document.remarks)
+    kept = cprsim.run(TEXT, {**few, "accuracy": {"target_pls": 0.9}}, replay=7)
+    assert kept.values["recommendation"]["name"] == "partial"
+    assert "PLS not known (limit 0.9)" in str(kept.document.table)
 
 
 def test_what_never_saving_loses_is_said_by_run_and_select() -> None:

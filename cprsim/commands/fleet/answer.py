@@ -132,7 +132,7 @@ def _options(result: FleetResult) -> Table:
     if not shared and result.n_jobs > 1 and not any(option.where for option in result.options):
         shared = "nothing"  # nor do options differ in what they share
     shared = f"; they share {shared}" if shared else ""
-    spares = with_spares({part for option in result.options for part in result.parts(option)})
+    spares = max(with_spares(result.parts(option)) for option in result.options)
     cost = f"{_unit(result)} per {_month(result)}{spares}"
     times = f", {result.histories:,} histories" if result.histories > 1 else ""
     return Table(

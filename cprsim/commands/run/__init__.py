@@ -102,7 +102,10 @@ def run(
         draw = drawing(folder, drawings_of_run)
         if (number := target.identity.replay) is not None:
             outcome = pipeline.outcome_of_one(experiment, number)
-            return write_run(target, loaded, experiment, outcome, draw, replication=number)
+            limits = held_limits(loaded, outcome)
+            return write_run(
+                target, loaded, experiment, outcome, draw, replication=number, limits=limits
+            )
         with watch.progress("simulating") as on_progress:
             outcome = pipeline.simulate(experiment, on_progress=on_progress)
         summary, limits = summarise(outcome), held_limits(loaded, outcome)

@@ -13,10 +13,9 @@ from cprsim.job.losses import WHOLE, Metric, strategy_key
 from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Outside, Policy, Ring
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.pages.recommendation import back_to_start, never_saves, others_do_not_wait
-from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import FINISHED, OVERHEAD, differences
-from cprsim.results.run import Result, cheapest_of, is_eligible, is_unpriced
+from cprsim.results.run import Result, cheapest_of, why_not
 from cprsim.results.words import (
     count,
     ends,
@@ -73,12 +72,13 @@ def answer(result: Result, maintained: str = "") -> list[str]:
     cost = _cost(summary[best.name])
     overhead = {policy: summary[policy.name]["overhead_fraction"].mean for policy in finishing}
     cheaper = [policy for policy in finishing if overhead[policy] < overhead[best]]
-    unpriced = [policy for policy in cheaper if is_unpriced(policy, summary)]
+    whys = {
+        policy: why_not(policy, summary, result.limits.get(policy.name, ()))
+        for policy in [*cheaper, best]
+    }
     of = " of those that save" if cheaper else ""
-    if any(not is_eligible(policy, summary, result.limits) for policy in cheaper):
-        of = (
-            " of those that keep the limit" if not unpriced else " of those with all losses counted"
-        )
+    if any(whys.values()) and not whys[best]:
+        of = " of those that keep accuracy, or its limit"
     if not all(policy.from_cpr_paper for policy in result.policies):
         of += " at these intervals"  # `select` and `systems` look for better ones
     sentence = f"Use {choice}: it costs least{of}, {cost}."
@@ -90,13 +90,13 @@ def answer(result: Result, maintained: str = "") -> list[str]:
             f"Under full recovery ({plain.name}, {saving}), failures and saves cost "
             f"{_cost(summary[plain.name])}. {sentence}"
         )
-    not_counted = (
-        f"{policy.name} costs {percent(overhead[policy])}, but "
-        f"{SYSTEMS[policy.accuracy_model or ''].not_counted}."
-        for policy in [*unpriced, *([best] if is_unpriced(best, summary) else [])]
+    refused = (
+        f"{policy.name} costs {percent(overhead[policy])}, but {why}."
+        for policy, why in whys.items()
+        if why
     )
     tied = _ties(result, best, finishing)
-    return [sentence, *not_counted, *tied, *_staleness(result, best)]
+    return [sentence, *refused, *tied, *_staleness(result, best)]
 
 
 def plain_full(policies: Sequence[Policy]) -> Policy | None:
@@ -290,8 +290,8 @@ def verdicts(result: Result) -> Iterator[str]:
             waits = rows.get("wait_h", rows["wall_h"] * 0).sum() / rows["wall_h"].sum()
             yield (
                 f"{name} {'often does not finish' if finished.mean else 'never finishes'}: "
-                f"{percent(finished.mean)} of {count(finished.n, 'replication')} were done; others "
-                f"were stopped after {STOPPING_LIMITS}; waits for spares took {percent(waits)}."
+                f"{percent(finished.mean)} of {count(finished.n, 'replication')} were done; those "
+                f"stopped, after {STOPPING_LIMITS}, waited for spares {percent(waits)} of the time."
             )
         elif policy.interval_h < inf and not n_saves_due(policy.interval_h, result.useful_h):
             lost = result.replications.loc[result.replications["strategy"] == name, "pls"]
