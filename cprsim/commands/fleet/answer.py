@@ -128,10 +128,12 @@ def _options(result: FleetResult) -> Table:
         if not option.finished:
             cells = ["not all finish", *[NO_NUMBER] * len(columns)]
         rows.append([option.name, *cells, _amount(result, option.cost)])
-    shared = ", ".join(f"{key} {value}" for key, value in result.shared.items())
-    if not shared and result.n_jobs > 1 and not any(option.where for option in result.options):
+    same = {key: of for key, of in result.shared.items() if f"fleet.{key}" not in result.axes}
+    shared = ", ".join(f"{key} {value}" for key, value in same.items())
+    if not shared and result.n_jobs > 1 and not result.axes:
         shared = "nothing"  # nor do options differ in what they share
-    shared = f"; they share {shared}" if shared else ""
+    have = "they share" if result.n_jobs > 1 else "it has"
+    shared = f"; {have} {shared}" if shared else ""
     spares = max(with_spares(result.parts(option)) for option in result.options)
     cost = f"{_unit(result)} per {_month(result)}{spares}"
     times = f", {result.histories:,} histories" if result.histories > 1 else ""

@@ -51,7 +51,7 @@ from cprsim.scenario.assemble import assemble, memory_of_copies
 from cprsim.scenario.failures import ANY
 from cprsim.scenario.job import Values
 from cprsim.scenario.population import OWN_SPARES, fleet_of, is_alone, table_of
-from cprsim.scenario.prices import Prices, bill_of, energy_kwh
+from cprsim.scenario.prices import GB, HOURS_PER_MONTH, Prices, bill_of, energy_kwh
 from cprsim.scenario.reading import UNKNOWN, LoadedScenario, unknown_values
 from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers
@@ -303,7 +303,7 @@ class FleetDecision:
     n_left_out: int  # number of options in which some jobs did not finish
     n_nodes: int = 0  # of the jobs that use the spares
     spares: tuple[SpareNeed, ...] = ()  # where waits for a spare decide
-    # memory of the best, and bandwidth of one job alone, in a sentence
+    # memory and storage bandwidth of the best, in a sentence
     resources: str = field(default="", metadata={"alias": "takes"})
     # of one job alone: the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
@@ -373,7 +373,10 @@ def decide(
         n_nodes = section.nodes or max(1, round(best.statistics["busy_nodes"].mean))
     one, picks = assemble(job), [best.strategy]
     policy = one.policies[names.index(best.strategy)]
-    share = storage_share(policy, one) if is_alone(section) else None
+    share = storage_share(policy, one)
+    if section.storage_bytes_per_h is not None:
+        gb_per_month = float(np.mean([cell.used.written_gb for cell in best.cells]))
+        share = gb_per_month * GB / HOURS_PER_MONTH / section.storage_bytes_per_h
     n_spares = cast("int | None", best.where.get(SPARES, section.spares))
     compared = axes[SPARES].numbers if SPARES in axes else None
     if compared is None or (n_spares or 0) >= max(compared):  # more may be better

@@ -299,10 +299,12 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
 
 
 def _why_not(selection: Selection) -> Iterator[str]:
-    """Why each other strategy of the paper is not recommended."""
+    """Why each other strategy of the paper, and each system that costs less, is not recommended."""
     chosen, why = selection.chosen, dict[str, list[str]]()
     for name, candidate in selection.best.items():
-        if name != chosen.strategy and name in RELOADING:
+        is_priced = candidate is not None and candidate.policy.accuracy_model is None
+        costs_less = candidate and candidate.overhead.mean < chosen.overhead.mean
+        if name != chosen.strategy and (name in RELOADING or (is_priced and costs_less)):
             why.setdefault(_why_not_this(selection, name, candidate), []).append(name)
     unknown = f"the curve predicts no {selection.limit.words} for its saves"
     why |= {unknown: list(selection.left_out)} if selection.left_out else {}
