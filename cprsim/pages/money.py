@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from cprsim.pages.document import Table, row_columns
-from cprsim.results.money import OVERHEAD, SPARE, Bills, comparable
+from cprsim.results.money import OVERHEAD, SPARE, USEFUL, Bills, comparable
 from cprsim.results.run import Result
 from cprsim.results.words import significant
 from cprsim.scenario.prices import ACCURACY, Bill, shown
@@ -17,7 +17,9 @@ WORK = "730.5 h of work"  # useful work of a month; more of the cluster's hours
 
 
 def with_spares(parts: Mapping[str, float]) -> str:
-    """Words for a cost that includes spares."""
+    """Words for a cost that includes spares, or no node at all."""
+    if not parts.get(USEFUL):
+        return " without nodes"
     return " with spares" if parts.get(SPARE) else ""
 
 
@@ -75,7 +77,9 @@ def _cell(bill: Bill, part: str) -> str:
 def cheapest(bills: Bills, by_overhead: str | None = None) -> str:
     """The cheapest strategy in total, and its saving per month over the next."""
     compared = comparable(bills)
-    first, *others = sorted(compared, key=lambda name: bills[name].month.total_cents)
+    first, *others = sorted(
+        compared, key=lambda name: (bills[name].month.total_cents, name != by_overhead)
+    )
     counted = "" if all(ACCURACY in billed.job.cents for billed in compared.values()) else "not "
     least = bills[first].month
     sentence = (

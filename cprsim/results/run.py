@@ -306,6 +306,11 @@ def warnings_of(experiment: Experiment, section: ClusterSection | None = None) -
             f"`cluster.state` is that of one; then write {share}, or times `replicas` where "
             "replicas hold it."
         )
+    if (horizon_h := experiment.scenario.job.horizon_h) is not None:
+        warnings["job.horizon"] = (
+            f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "
+            "work that is done by then."
+        )
     if job.save_background is None and job.stall_h < (1 - TOO_SHORT) * write_h:
         warnings["costs.save"] = (
             f"`costs.save`: it is {hours(job.stall_h)}, and the storage takes {hours(write_h)} to "

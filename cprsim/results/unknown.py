@@ -393,25 +393,29 @@ def spares_needed(
 
     The number that makes another strategy cost less than the first pick, or halves a pick's
     overhead, at the fewest node-hours, spares included; also where these cost more than it saves.
-    `able`: all strategies that may be chosen.
+    `able`: all strategies that may be chosen; or the present one, if under none all jobs finish.
     """
     if n_now is None or not picks:
         return ()
     now, free = at(picks, n_now), at(picks, None)  # of as many replications
 
+    def overhead(costs: Mapping[str, Quantities], name: str) -> float:
+        mean = costs[name][OVERHEAD].mean
+        return inf if isnan(mean) else mean  # not all jobs finish
+
     def held_up(name: str, costs: Mapping[str, Quantities]) -> float:
         """What too few spares cost, as a share of useful time; of other than picks, waits alone."""
-        more = costs[name][OVERHEAD].mean - free[name][OVERHEAD].mean if name in picks else 0.0
+        more = overhead(costs, name) - overhead(free, name) if name in picks else 0.0
         return max(waiting(costs[name]), more)
 
     # with spares that never run out; the winner then is simulated to be sure
     saved = {name: waiting(of) for name, of in able.items()}
     saved |= {name: max(saved[name], held_up(name, now)) for name in picks}
-    best_now = able[picks[0]][OVERHEAD].mean  # what costs less is not the best for other reasons
-    dearer = [name for name in able if able[name][OVERHEAD].mean >= best_now]
-    winner = min(dearer, key=lambda name: able[name][OVERHEAD].mean - saved[name])
+    best_now = overhead(able, picks[0])  # what costs less is not the best for other reasons
+    dearer = [name for name in able if overhead(able, name) >= best_now]
+    winner = min(dearer, key=lambda name: overhead(able, name) - saved[name])
     asked = [*dict.fromkeys([winner, *picks])]
-    halved = [name for name in picks if 2 * held_up(name, now) > now[name][OVERHEAD].mean]
+    halved = [name for name in picks if 0 < overhead(now, name) / 2 <= held_up(name, now)]
     if winner == picks[0] and not halved:
         return ()
     of_number: dict[int, Mapping[str, Quantities]] = {}
@@ -422,8 +426,8 @@ def spares_needed(
         return {
             n: costs[name][OVERHEAD]
             for n, costs in of_number.items()
-            if costs[name][OVERHEAD].mean
-            <= (costs[picks[0]][OVERHEAD].mean if is_winner else now[name][OVERHEAD].mean / 2)
+            if overhead(costs, name)
+            < (overhead(costs, picks[0]) if is_winner else overhead(now, name) / 2)
         }
 
     for more in (n for n in MORE_SPARES if n <= n_nodes):
@@ -435,7 +439,8 @@ def spares_needed(
     for name in asked:
         if name in (winner, *halved) and (good := numbers_for(name)):
             n = min(good, key=lambda n: good[n].mean + (n - n_now) / n_nodes)
-            pays = good[n].mean + (n - n_now) / n_nodes < now[picks[0]][OVERHEAD].mean
-            is_best, waits = name == winner != picks[0], shows_waits(able[name])
+            pays = good[n].mean + (n - n_now) / n_nodes < overhead(now, picks[0])
+            is_best = name == winner != picks[0] or isinf(overhead(now, name))
+            waits = shows_waits(able[name])
             needs.append(SpareNeed(name, n, n_now, good[n], is_best, pays, waits))
     return tuple(needs)

@@ -26,7 +26,7 @@ from cprsim.pages.recommendation import (
 )
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_manifest, stored_scenario
-from cprsim.results.money import USEFUL, prices_in
+from cprsim.results.money import prices_in
 from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import count, estimated, hours, significant, with_ends
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
@@ -155,7 +155,7 @@ def _costs(result: FleetResult) -> Table:
     amounts = {
         part: [column.get(part, 0) for column in columns]
         for part in dict.fromkeys(part for column in columns for part in column)
-        if part == USEFUL or any(column.get(part) for column in columns)
+        if any(column.get(part) for column in columns)
     } | {"total": totals, "per job": [total / n_per_month for total in totals]}
     rows = [[part, *(_amount(result, option) for option in of)] for part, of in amounts.items()]
     for heading, name in (("MWh", "energy_kwh"), ("t of CO2", "carbon_kg")):

@@ -113,7 +113,11 @@ def run(
         choice = cheapest_of(experiment.policies, summary, experiment.useful_h, limits)
         if choice is None:  # contents that are all bad may be why none finishes
             kept = (kept_by(policy, experiment) for policy in experiment.policies)
-            decisive["resources"] = " ".join(filter(None, kept))
+            first = experiment.policies[0].name
+            decisive |= {
+                "resources": " ".join(filter(None, kept)),
+                "spares": spares_of(experiment, {first: summary[first]}, [first]),
+            }
         else:
             able = {
                 policy.name: of

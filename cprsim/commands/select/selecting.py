@@ -30,8 +30,8 @@ from cprsim.job.records import Estimate
 from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
 from cprsim.results.limit import LIMIT_OPTIONS, NO_LIMIT, limit_of, wrong
 from cprsim.results.money import cheapest_by_bill, prices_of
+from cprsim.results.run import warnings_of
 from cprsim.results.unknown import break_evens_of, decisive_assumption, spares_of
-from cprsim.results.words import hours
 from cprsim.scenario.assemble import assemble
 from cprsim.scenario.cluster import OwnCosts
 from cprsim.scenario.curves import is_stand_in
@@ -98,6 +98,7 @@ def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Sel
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
     able = {name: one for name, one in finishing.items() if not evaluator.options[name].not_counted}
+    able = able or {chosen.strategy: chosen}
     assumption = decisive_assumption(
         loaded, {chosen.strategy: able}, {chosen.strategy: chosen.overhead.mean}, selection.entries
     )
@@ -164,12 +165,8 @@ def select(
 def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator[str]:
     """Sentences on the horizon, and on losses and nodes that overheads do not include."""
     experiment = evaluator.experiment
-    horizon_h = experiment.scenario.job.horizon_h
-    if horizon_h is not None:
-        yield (
-            f"jobs end after {hours(horizon_h)}, done or not: their overheads are shares of the "
-            "work that is done by then."
-        )
+    chosen = replace(experiment, policies=(decided.chosen.policy,))
+    yield from warnings_of(chosen, experiment.scenario.cluster).values()
     for name, option in evaluator.options.items():
         if option.not_counted:
             yield (

@@ -167,9 +167,10 @@ def systems(
                     assumption=decisive_assumption(loaded, choices, shown, tried),
                 )
             watch.doing("simulating numbers of spares")
-            able = {system.name: system.summary for system in comparison.able}
-            picks = [system.name for system in comparison.picks]
-            comparison = replace(comparison, spares=spares_of(run, able, picks))
+            picks = comparison.picks or [one for one in [comparison.now] if one is not None]
+            able = {system.name: system.summary for system in comparison.able or picks}
+            spares = spares_of(run, able, [system.name for system in picks])
+            comparison = replace(comparison, spares=spares)
             if comparison.cheapest is not None:
                 none_clean = none_clean_of(run, comparison.cheapest.policy)
                 comparison = replace(comparison, none_clean=none_clean)

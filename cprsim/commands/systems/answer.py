@@ -274,10 +274,9 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     if lacking := missing_sentence(comparison.left_out, n_systems):
         yield lacking
     picks = comparison.picks
-    if not picks:
-        yield "No system that keeps the job's accuracy lets all jobs finish."
-        return
     sentences = [*_near_optimal(comparison)]
+    if not picks:
+        sentences = ["No system that keeps the job's accuracy lets all jobs finish."]
     is_passed = any(one.more is not None and one.more.mean < 0 for one in comparison.able)
     first = "Cheapest that saves" if is_passed else "Cheapest"
     for label, system in zip((first, "Cheapest maintained"), picks, strict=False):

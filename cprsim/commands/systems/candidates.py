@@ -13,6 +13,7 @@ from cprsim.commands.select.retention import enough_contents, with_fewest_conten
 from cprsim.errors import MissingKeyError, ParameterError, choices
 from cprsim.job.policy import Policy
 from cprsim.recovery.paper import NEVER, STRATEGIES
+from cprsim.recovery.system import Family
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.limit import NO_LIMIT, Limit
 from cprsim.results.words import hours
@@ -24,7 +25,7 @@ from cprsim.scenario.schema import dump_entry
 
 FOUND, LISTED, DEFAULT = "found", "listed", "default"  # origins of an interval
 WITHOUT_SHARDS = ("none", "full")  # strategies that need no embedding servers
-NO_SERVERS = "no embedding servers whose shards could go back alone: `cluster.emb_ps`"
+NO_SERVERS = "no embedding tables, whose rows or shards it saves: `cluster.emb_ps`"
 PAPER_ONLY = "no maintained implementation (`--available`)"
 TODAY = "today"  # name of the entry for the present recovery
 NONE_KEEPS = "no interval is within the limit unless its saves cost too much"
@@ -125,9 +126,9 @@ def _require_able(name: str, names: set[str], *, has_servers: bool, searched: bo
     """Raise ParameterError for a strategy that, without options, can't run the job."""
     if name in names:
         raise ParameterError("another entry of the scenario has its name")
-    if name not in STRATEGIES or name in WITHOUT_SHARDS:
+    if name in WITHOUT_SHARDS:
         return
-    if not has_servers:
+    if not has_servers and (name in STRATEGIES or SYSTEMS[name].family is Family.DELTAS):
         raise ParameterError(NO_SERVERS)
     if not searched and SYSTEMS[name].default("interval") in NEEDS_TARGET:
         raise ParameterError(NO_TARGET)

@@ -182,7 +182,8 @@ class Comparison:
     @property
     def cheapest_that_runs(self) -> RankedSystem | None:
         """The cheapest of those that may be the best and that a job can run today."""
-        return next((system for system in self.able if system.facts.runs_anywhere), None)
+        run = (system for system in self.able if system.facts.runs_anywhere)
+        return min(run, key=_worth, default=None)
 
     @property
     def unpriced_that_runs(self) -> RankedSystem | None:
@@ -301,14 +302,7 @@ def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
         accuracy = OVER if over else _accuracy(policy, facts, of, comparison.limit)
         ranked_systems.append(RankedSystem(policy, facts, of, result.useful_h, accuracy, over))
     ranked_systems.sort(key=_place)
-    able = [system for system in ranked_systems if system.may_be_best]
-
-    def worth(system: RankedSystem) -> tuple[float, bool]:
-        """Its overhead, more if it risks all; then whether a job can't run it today."""
-        more = WORTH_NO_SAVES if system.risks_all else 0.0
-        return _place(system)[0] + more, not system.facts.runs_anywhere
-
-    able.sort(key=worth)
+    able = sorted((system for system in ranked_systems if system.may_be_best), key=_worth)
     best = able[0].name if able else ""
     more, than_today = (
         more_than(name, result.replications, result.n_nodes) if name in summary else {}
@@ -328,6 +322,12 @@ def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
 def _place(system: RankedSystem) -> tuple[float, float]:
     mean = round(system.overhead.mean, DECIMALS)
     return (mean, 0.0) if system.finishes else (inf, -system.summary[FINISHED].mean)
+
+
+def _worth(system: RankedSystem) -> tuple[float, bool]:
+    """Its overhead, more if it risks all; then whether a job can't run it today."""
+    more = WORTH_NO_SAVES if system.risks_all else 0.0
+    return _place(system)[0] + more, not system.facts.runs_anywhere
 
 
 def _accuracy(
