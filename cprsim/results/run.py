@@ -137,22 +137,18 @@ def cheapest_of(
         return overhead + (WORTH_NO_SAVES if policy.risks_all(useful_h) else 0.0)
 
     finishing = [policy for policy in policies if summary[policy.name][FINISHED].mean == 1]
-    eligible = [policy for policy in finishing if is_eligible(policy, summary, limits)]
+    eligible = [policy for policy in finishing if not why_not(policy, summary, limits)]
     return min(eligible or finishing, key=cost, default=None)
 
 
-def is_eligible(policy: Policy, summary: Estimates, limits: Limits) -> bool:
-    """Whether it loses no accuracy, or as little as a limit allows; see `why_not`."""
-    return not why_not(policy, summary, limits.get(policy.name, ()))
-
-
-def why_not(policy: Policy, summary: Estimates, limits: Sequence[HeldLimit]) -> str:
-    """Why a loss of accuracy forbids a policy, in words; empty if none does."""
-    if over := ", ".join(held.cell for held in limits if held.is_over):
+def why_not(policy: Policy, summary: Estimates, limits: Limits) -> str:
+    """Why a loss of accuracy forbids a policy, in words; empty if it has none, or keeps a limit."""
+    of_policy = limits.get(policy.name, ())
+    if over := ", ".join(held.cell for held in of_policy if held.is_over):
         return f"it exceeds its limit: {over}"
     if policy.accuracy_model is not None and isnan(summary[policy.name]["auc_loss"].mean):
         return SYSTEMS[policy.accuracy_model].not_counted
-    return UNLIMITED if policy.leaves_stale and not limits else ""
+    return UNLIMITED if policy.leaves_stale and not of_policy else ""
 
 
 def write_result(
@@ -331,17 +327,12 @@ def _longer_than_intervals(policy: Policy, useful_h: float) -> Iterator[tuple[st
         waits = capture.when_busy is WhenBusy.WAIT and n_saves_due(capture.every_h, useful_h) > 1
         if not waits or behind_h <= most_h * (1.0 + ROUNDING):
             continue
-        about, behind = f"{policy.name}, {capture.tier}", hours(behind_h)
+        times = capture.parts if policy.from_cpr_paper else 1  # all sub-saves of an interval
+        enough = hours(times * behind_h / capture.in_flight)
         words = (
-            f"a save to `{capture.tier}` runs in the background for {behind}, longer than the "
-            f"{hours(most_h)} in which the next is due with {capture.in_flight} in flight: saves "
-            "wait for those before them, and the job with them."
+            f"{policy.name}: a save to `{capture.tier}` runs in the background for "
+            f"{hours(times * behind_h)}, longer than the {hours(times * most_h)} in which the next "
+            f"is due with {capture.in_flight} in flight: saves wait for those before them, and the "
+            f"job with them. Take an interval of at least {enough}."
         )
-        if policy.from_cpr_paper:
-            about, behind = policy.name, hours(capture.parts * behind_h)
-            words = (
-                f"a save runs in the background for {behind}, longer than the interval of "
-                f"{hours(policy.interval_h)}: each save waits for the one before it, and the job "
-                f"with it. Take an interval of at least {behind}."
-            )
-        yield about, f"{policy.name}: {words}"
+        yield f"{policy.name}, {capture.tier}", words

@@ -360,25 +360,19 @@ def shows_waits(summary: Quantities) -> bool:
     return waiting(summary) > WAITS_FROM * summary[OVERHEAD].mean
 
 
-def with_spares(experiment: Experiment) -> WithSpares:
-    """Costs of an experiment's policies by number of spares, simulated on the same failures."""
-    n = min(experiment.simulation.replications or REPLICATIONS_PER_SPARES, REPLICATIONS_PER_SPARES)
-    few, cluster = experiment.simulated(replications=n), experiment.cluster
-    policies = {policy.name: policy for policy in experiment.policies}
-
-    def simulated(names: Sequence[str], n_spares: int | None) -> Mapping[str, Quantities]:
-        of_names = tuple(policies[name] for name in names)
-        at = replace(few, cluster=replace(cluster, n_spares=n_spares), policies=of_names)
-        return summarise(simulate(at))
-
-    return simulated
-
-
 def spares_of(
     experiment: Experiment, able: Mapping[str, Quantities], picks: Sequence[str]
 ) -> tuple[SpareNeed, ...]:
     """`spares_needed` by an experiment whose policies are those that may be chosen."""
-    cluster, at = experiment.cluster, with_spares(experiment)
+    n = min(experiment.simulation.replications or REPLICATIONS_PER_SPARES, REPLICATIONS_PER_SPARES)
+    few, cluster = experiment.simulated(replications=n), experiment.cluster
+    policies = {policy.name: policy for policy in experiment.policies}
+
+    def at(names: Sequence[str], n_spares: int | None) -> Mapping[str, Quantities]:
+        of_names = tuple(policies[name] for name in names)
+        at_number = replace(few, cluster=replace(cluster, n_spares=n_spares), policies=of_names)
+        return summarise(simulate(at_number))
+
     return spares_needed(able, picks, cluster.n_spares, cluster.n_nodes, at)
 
 

@@ -65,8 +65,9 @@ def test_what_a_rehearsal_measured_is_shown_and_recommends_no_entry(write):
 
 SLOW = ["costs.save={stall: 1 s, background: 5 min}"]
 SAID = (
-    "full: a save runs in the background for 5 min, longer than the interval of 2 min: each "
-    "save waits for the one before it, and the job with it. Take an interval of at least 5 min."
+    "full: a save to `remote` runs in the background for 5 min, longer than the 2 min in which the "
+    "next is due with 1 in flight: saves wait for those before them, and the job with them. Take an "
+    "interval of at least 5 min."
 )
 
 

@@ -32,8 +32,8 @@ from cprsim.results.run import (
     SHARES,
     Result,
     cheapest_of,
-    is_eligible,
     load_result,
+    why_not,
     worth_seeing,
     write_run,
 )
@@ -123,7 +123,7 @@ def run(
                 policy.name: of
                 for policy in experiment.policies
                 if (of := summary[policy.name])[FINISHED].mean == 1
-                and (policy is choice or is_eligible(policy, summary, limits))
+                and (policy is choice or not why_not(policy, summary, limits))
             }
             decisive |= {
                 "assumption": decisive_assumption(

@@ -14,7 +14,7 @@ from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Outside, Policy, Ring
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.pages.recommendation import back_to_start, never_saves, others_do_not_wait
 from cprsim.results.folder import stored_scenario
-from cprsim.results.metrics import FINISHED, OVERHEAD, differences
+from cprsim.results.metrics import FINISHED, OVERHEAD, differences, more_than
 from cprsim.results.run import Result, cheapest_of, why_not
 from cprsim.results.words import (
     count,
@@ -29,16 +29,8 @@ from cprsim.results.words import (
 )
 from cprsim.scenario.assemble import Experiment, memory_of_copies
 from cprsim.scenario.curves import fit_curves
-from cprsim.simulation.job import HARDLY_AFTER, MAX_FAILURES_WITHOUT_PROGRESS, MAX_SLOWDOWN
 
 MUCH_STORAGE = 0.5  # of its bandwidth
-STOPPING_LIMITS = (
-    f"{STOPPED_BEYOND:g} times the useful hours, {HARDLY_AFTER:,} failures at over "
-    f"{MAX_SLOWDOWN:g} times the hours of the work done by then, "
-    f"{MAX_FAILURES_WITHOUT_PROGRESS:,} failures in a "
-    "row without any, or at a horizon with none left"
-)
-"""When a replication is given up (docs/model.md, section 9)."""
 
 WHAT_FAILURES_DO = {
     RESTART: "start again from nothing",
@@ -72,10 +64,7 @@ def answer(result: Result, maintained: str = "") -> list[str]:
     cost = _cost(summary[best.name])
     overhead = {policy: summary[policy.name]["overhead_fraction"].mean for policy in finishing}
     cheaper = [policy for policy in finishing if overhead[policy] < overhead[best]]
-    whys = {
-        policy: why_not(policy, summary, result.limits.get(policy.name, ()))
-        for policy in [*cheaper, best]
-    }
+    whys = {policy: why_not(policy, summary, result.limits) for policy in [*cheaper, best]}
     of = " of those that save" if cheaper else ""
     if any(whys.values()) and not whys[best]:
         of = " of those that keep accuracy, or its limit"
@@ -126,14 +115,8 @@ def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str
     """Strategies whose overhead is not significantly different from the best one's."""
     if len(finishing) < 2:
         return
-    more = differences(result.replications, result.n_nodes, best.name)
-    names = {policy.name for policy in finishing}
-    tied = [
-        name
-        for name, of in more.items()
-        if name in names and not (of[OVERHEAD].low > 0 or of[OVERHEAD].high < 0)
-    ]
-    if tied:
+    more = more_than(best.name, result.replications, result.n_nodes)
+    if tied := [name for name, of in more.items() if not (of.low > 0 or of.high < 0)]:
         yield (
             f"{best.name} is not significantly different from {', '.join(tied)}: the 95 % interval "
             "of the difference contains 0, or is unknown."
@@ -291,7 +274,8 @@ def verdicts(result: Result) -> Iterator[str]:
             yield (
                 f"{name} {'often does not finish' if finished.mean else 'never finishes'}: "
                 f"{percent(finished.mean)} of {count(finished.n, 'replication')} were done; those "
-                f"stopped, after {STOPPING_LIMITS}, waited for spares {percent(waits)} of the time."
+                f"stopped, after {STOPPED_BEYOND:g} times the useful hours or sooner "
+                f"(docs/model.md, section 9), waited for spares {percent(waits)} of the time."
             )
         elif policy.interval_h < inf and not n_saves_due(policy.interval_h, result.useful_h):
             lost = result.replications.loc[result.replications["strategy"] == name, "pls"]
