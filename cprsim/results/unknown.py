@@ -387,7 +387,7 @@ def spares_needed(
 
     The number that makes another strategy cost less than the first pick, or halves a pick's
     overhead, at the fewest node-hours, spares included; also where these cost more than it saves.
-    `able`: all strategies that may be chosen; or the present one, if under none all jobs finish.
+    `able`: all strategies that may be chosen; those that do not finish, if none does.
     """
     if n_now is None or not picks:
         return ()
@@ -434,7 +434,6 @@ def spares_needed(
         if name in (winner, *halved) and (good := numbers_for(name)):
             n = min(good, key=lambda n: good[n].mean + (n - n_now) / n_nodes)
             pays = good[n].mean + (n - n_now) / n_nodes < overhead(now, picks[0])
-            is_best = name == winner != picks[0] or isinf(overhead(now, name))
-            waits = shows_waits(able[name])
+            is_best, waits = name == winner != picks[0], shows_waits(able[name])
             needs.append(SpareNeed(name, n, n_now, good[n], is_best, pays, waits))
     return tuple(needs)

@@ -56,6 +56,7 @@ def test_endless_free_spares_are_no_option_beside_those_that_are_paid(
     assert planned.values["best"] == "full at spares 12"
     assert planned.values["recommendation"]["at"] == {"fleet.spares": 12}
     assert {"fleet", "curve"} <= planned.figures.keys()
+    assert "spares" not in planned.document.table.caption  # which differ
 
 
 def test_the_scenario_s_own_spares_are_the_present_option() -> None:

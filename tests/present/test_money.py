@@ -9,6 +9,7 @@ import pytest
 
 import cprsim
 from cprsim.commands.sweep.folder import load_sweep
+from cprsim.pages.money import with_spares
 from cprsim.results.pipeline import replay
 from cprsim.results.unknown import break_evens_of
 from cprsim.scenario.assemble import assemble
@@ -55,6 +56,7 @@ def test_the_parts_are_the_total_at_each_point_of_a_sweep(scenario: Path) -> Non
     assert answer.values["cheapest"]["cost_month"] == months["mean"].min()
     run = cprsim.run(scenario, ["recovery.full.interval=3 h"])
     bills = run.frames["bills"].set_index(["strategy", "part"])["month_cost"]["full"]
+    assert with_spares({"useful": 0.0, "spare": 0.0}) == " without nodes"
     free = months.set_index(where)["mean"]["full", 3, 0]
     assert free == pytest.approx(bills["total"] - bills["storage written"])
 

@@ -66,8 +66,8 @@ def test_what_a_rehearsal_measured_is_shown_and_recommends_no_entry(write):
 SLOW = ["costs.save={stall: 1 s, background: 5 min}"]
 SAID = (
     "full: a save to `remote` runs in the background for 5 min, longer than the 2 min in which the "
-    "next is due with 1 in flight: saves wait for those before them, and the job with them. Take an "
-    "interval of at least 5 min."
+    "next is due with 1 in flight: saves wait for those before them, and the job with them. Take "
+    "an interval of at least 5 min."
 )
 
 
@@ -86,6 +86,7 @@ FULL = "{strategy: full, interval: 2 min}"
     [
         (FULL, SLOW, SAID),
         ("{strategy: full, interval: 5 min}", SLOW, None),
+        ("{strategy: full, interval: 5 min}", ["job.horizon=20 h"], "jobs end after 20 h, done or"),
         (FULL, ["costs.save=5 min"], None),  # it stalls the job: nothing waits for it
         (FULL, [*SLOW, "job.useful=3 min"], None),  # one save alone waits for none
         ("{strategy: cpr-mfu, interval: 4 min}", SLOW, "cpr-mfu: a save"),

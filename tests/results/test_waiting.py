@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp, factorial
+from math import exp, factorial, nan
 
 import pytest
 
@@ -96,3 +96,9 @@ def test_what_runs_slower_instead_of_waiting_is_priced_with_spares_too() -> None
     assert (need.system, need.n_spares, need.pays, need.waits) == ("elastic", 4, True, False)
     assert next(waits_decide([need], 1000, None)).startswith("More spares pay: with 4 spares")
     assert spares_needed(at(None, 4), ["elastic"], 4, 1000, at) == ()
+
+    def stuck(names: object, n: int | None) -> dict[str, Quantities]:
+        return {"full": {OVERHEAD: Estimate(0.1 if n is None or n > 5 else nan)}}
+
+    (need,) = spares_needed(stuck(None, 1), ["full"], 1, 64, stuck)
+    assert (need.n_spares, need.overhead.mean, need.pays) == (7, 0.1, True)

@@ -37,6 +37,7 @@ def test_a_missing_key_is_named_with_the_number_of_systems(key: str, written: st
     candidates, left_out = candidates_of(loaded, assemble(loaded, with_policies=False))
     names = [name for name, why in left_out.items() if why.key == key]
     assert names
+    assert "no embedding tables" in left_out["check-n-run"].words
     n = len(candidates) + len(left_out)
     assert f"of {n} systems are not compared" in missing_sentence(left_out, n)
     assert f"`{key}` ({len(names)})" in missing_sentence(left_out, n)

@@ -109,31 +109,22 @@ def run(
         with watch.progress("simulating") as on_progress:
             outcome = pipeline.simulate(experiment, on_progress=on_progress)
         summary, limits = summarise(outcome), held_limits(loaded, outcome)
-        decisive: dict[str, Any] = {"limits": limits}
         choice = cheapest_of(experiment.policies, summary, experiment.useful_h, limits)
+        able = {
+            policy.name: of
+            for policy in experiment.policies
+            if (of := summary[policy.name])[FINISHED].mean == 1 or choice is None
+            if policy is choice or not why_not(policy, summary, limits)
+        }
+        picks = [*able] if choice is None else [choice.name]
+        decisive: dict[str, Any] = {"limits": limits, "spares": spares_of(experiment, able, picks)}
         if choice is None:  # contents that are all bad may be why none finishes
             kept = (kept_by(policy, experiment) for policy in experiment.policies)
-            first = experiment.policies[0].name
-            decisive |= {
-                "resources": " ".join(filter(None, kept)),
-                "spares": spares_of(experiment, {first: summary[first]}, [first]),
-            }
+            decisive["resources"] = " ".join(filter(None, kept))
         else:
-            able = {
-                policy.name: of
-                for policy in experiment.policies
-                if (of := summary[policy.name])[FINISHED].mean == 1
-                and (policy is choice or not why_not(policy, summary, limits))
-            }
-            decisive |= {
-                "assumption": decisive_assumption(
-                    loaded,
-                    {choice.name: able},
-                    {choice.name: able[choice.name]["overhead_fraction"].mean},
-                ),
-                "resources": resources_of(choice, experiment),
-                "spares": spares_of(experiment, able, [choice.name]),
-            }
+            shown = {choice.name: able[choice.name]["overhead_fraction"].mean}
+            decisive["resources"] = resources_of(choice, experiment)
+            decisive["assumption"] = decisive_assumption(loaded, {choice.name: able}, shown)
         return write_run(target, loaded, experiment, outcome, draw, **decisive)
 
     def stored_run(number: int | None) -> StoredResult[Result]:

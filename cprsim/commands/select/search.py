@@ -75,7 +75,8 @@ def at_cheapest_interval(evaluator: CandidateEvaluator, name: str) -> Evaluated:
     if write_h := evaluator.save_times(name)[1]:
         expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
         by_young = round(experiment.useful_h / young_h(write_h, expected.mtbf_h))
-        return _least(evaluator, name, min(by_young, most), most)
+        least = _least(evaluator, name, min(by_young, most), most)
+        return least if least.finished else evaluator.with_writes(name, [min(by_young, most)])[0]
     if option.from_cpr_paper:
         return evaluator.with_writes(name, [FREE_WRITES])[0]
     numbers = {min(FREE_WRITES, most)}

@@ -98,7 +98,7 @@ def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Sel
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
     able = {name: one for name, one in finishing.items() if not evaluator.options[name].not_counted}
-    able = able or {chosen.strategy: chosen}
+    able = able or {chosen.strategy: chosen}  # which does not finish
     assumption = decisive_assumption(
         loaded, {chosen.strategy: able}, {chosen.strategy: chosen.overhead.mean}, selection.entries
     )
