@@ -28,7 +28,6 @@ def test_verdicts_say_what_the_numbers_do_not(write):
     assert len(said) == 3
     assert said[0].startswith("none never finishes: 0 % of 2 replications were done")
     assert said[0].endswith(", waited for spares 0 % of the time.")
-    assert "others were stopped" not in said[0]  # none was done
     assert said[1].startswith("full often does not finish: 50.0 % of 2 replications")
     assert said[2].startswith("lazy never saves: its interval of 11 h is longer than the job. One")
     assert said[2].endswith("stalls only 0 % of the useful time; an interval of 5 h saves once.")
@@ -66,8 +65,7 @@ def test_what_a_rehearsal_measured_is_shown_and_recommends_no_entry(write):
 SLOW = ["costs.save={stall: 1 s, background: 5 min}"]
 SAID = (
     "full: a save to `remote` runs in the background for 5 min, longer than the 2 min in which the "
-    "next is due with 1 in flight: saves wait for those before them, and the job with them. Take "
-    "an interval of at least 5 min."
+    "next is due with 1 in flight: saves wait for those before them, and the job with them. Take an"
 )
 
 

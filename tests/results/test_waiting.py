@@ -96,9 +96,6 @@ def test_what_runs_slower_instead_of_waiting_is_priced_with_spares_too() -> None
     assert (need.system, need.n_spares, need.pays, need.waits) == ("elastic", 4, True, False)
     assert next(waits_decide([need], 1000, None)).startswith("More spares pay: with 4 spares")
     assert spares_needed(at(None, 4), ["elastic"], 4, 1000, at) == ()
-
-    def stuck(names: object, n: int | None) -> dict[str, Quantities]:
-        return {"full": {OVERHEAD: Estimate(0.1 if n is None or n > 5 else nan)}}
-
-    (need,) = spares_needed(stuck(None, 1), ["full"], 1, 64, stuck)
+    stuck = [{"full": {OVERHEAD: Estimate(cost)}} for cost in (*[nan] * 6, *[0.1] * 60)]
+    (need,) = spares_needed(stuck[1], ["full"], 1, 64, lambda names, n: stuck[n or -1])
     assert (need.n_spares, need.overhead.mean, need.pays) == (7, 0.1, True)
