@@ -332,7 +332,7 @@ def _longer_than_intervals(policy: Policy, useful_h: float) -> Iterator[tuple[st
         words = (
             f"{policy.name}: a save to `{capture.tier}` runs in the background for "
             f"{hours(times * behind_h)}, longer than the {hours(times * most_h)} in which the next "
-            f"is due with {capture.in_flight} in flight: saves wait for those before them, and the "
-            f"job with them. Take an interval of at least {enough}."
+            f"is due with {capture.in_flight} in flight: saves, and the job, wait for one another. "
+            f"Take at least {enough}."
         )
         yield f"{policy.name}, {capture.tier}", words

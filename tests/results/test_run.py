@@ -65,7 +65,7 @@ def test_what_a_rehearsal_measured_is_shown_and_recommends_no_entry(write):
 SLOW = ["costs.save={stall: 1 s, background: 5 min}"]
 SAID = (
     "full: a save to `remote` runs in the background for 5 min, longer than the 2 min in which the "
-    "next is due with 1 in flight: saves wait for those before them, and the job with them. Take an"
+    "next is due with 1 in flight: saves, and the job, wait for one another. Take at least 5 min."
 )
 
 

@@ -246,4 +246,4 @@ def test_a_warning_is_said_once_with_the_number_of_its_points(scenario: Path) ->
     over = {"costs.save.background": "1 min,20 h,30 h", "failures.mtbf": "15 h,30 h"}
     swept = cprsim.sweep(scenario, over, changes, replications=4, workers=1)
     (said,) = swept.values["warnings"]
-    assert said.startswith("At 4 of 6 points, e.g. full: a save runs in the background for 20 h")
+    assert said.startswith("At 4 of 6 points, e.g. full: a save to `remote` runs in the back")

@@ -191,13 +191,15 @@ def _saves(result: FleetResult) -> Estimate:
 
 def _advice(result: FleetResult) -> str:
     best, present, saves = result.decision.best, result.decision.present, _saves(result)
+    words = maintained(_recommended(result))
+    named = f"{best} ({words})" if words else best
     if best == present:
         least = result.option(best).cost
         bare = any(o.risks_all and o.finished and o.cost < least for o in result.options)
         does = "saves and keeps" if bare else "keeps"
-        return f"Recommendation: stay with {present}: no option that {does} accuracy costs less."
+        return f"Recommendation: stay with {named}: no option that {does} accuracy costs less."
     if isnan(saves.mean):
-        return f"Recommendation: {best}, the cheapest option; under {present} not all jobs finish."
+        return f"Recommendation: {named}, the cheapest option; under {present} not all jobs finish."
     unsure = ""
     if isnan(saves.low):
         unsure = " Its interval is unknown: give --histories of 2 or more."
@@ -205,8 +207,7 @@ def _advice(result: FleetResult) -> str:
         unsure = " The interval contains 0: more --histories may decide."
     amount = with_ends(*saves.triple, _unit(result))
     less = f"Compared with {present} it saves {amount} per {_month(result)}."
-    words = maintained(_recommended(result))
-    return f"Recommendation: {best}{f' ({words})' if words else ''}. {less}{unsure}"
+    return f"Recommendation: {named}. {less}{unsure}"
 
 
 def _cautions(result: FleetResult) -> list[str]:
