@@ -7,7 +7,6 @@ from math import isinf
 from typing import Any
 
 from cprsim.job.records import Estimate
-from cprsim.pages.money import WORK
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.metrics import OVERHEAD, Quantities
 from cprsim.results.money import SPARE, JobPrices
@@ -132,7 +131,7 @@ def waits_decide(
         cost = f"{count(more, 'more node')}, {percent(more / n_nodes)} of {of}"
         if prices is not None and prices.prices.node_hour:
             cents = 100 * more * HOURS_PER_MONTH * float(prices.prices.node_hour[SPARE])
-            cost += f", {shown(cents, prices.currency)} per {WORK}"
+            cost += f", {shown(cents, prices.currency)} per {HOURS_PER_MONTH:g} h"
         then = "costs least" if need.is_best else "costs less than half as much"
         then = "is the cheapest" if need.is_best and need.pays else then
         clause = f"{need.system} {then}: {estimated(need.overhead, 100)} % of useful time"
