@@ -79,7 +79,7 @@ def test_the_break_even_of_a_price_is_where_both_cost_the_same(tmp_path: Path) -
     assert even.at == pytest.approx(price, rel=1e-3)
     share = gb[0] * 1e9 / 730.5 / 3600 / 1e6  # of all jobs, of a storage of 1 MB/s
     shared = loaded(tmp_path, KINDS % ", storage: 1 MB/s", recovery, job=PRICED)
-    assert f"full {100 * share:,.0f} % of the storage" in decided(shared, options).takes
+    assert f"full {100 * share:,.0f} % of the storage" in decided(shared, options).resources
 
 
 def test_a_month_follows_from_the_hours_and_what_is_saved_is_paired(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def answer(result: Result, maintained: str = "") -> list[str]:
     whys = {policy: why_not(policy, summary, result.limits) for policy in [*cheaper, best]}
     of = " of those that save" if cheaper else ""
     if any(whys.values()) and not whys[best]:
-        of = " of those that keep accuracy, or its limit"
+        of = " of those without accuracy loss, or within its limit"
     if not all(policy.from_cpr_paper for policy in result.policies):
         of += " at these intervals"  # `select` and `systems` look for better ones
     sentence = f"Use {choice}: it costs least{of}, {cost}."
