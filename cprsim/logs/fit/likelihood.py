@@ -106,6 +106,7 @@ class Likelihood:
     name: str
     total: Callable[[Floats], float]
     n_observed: int
+    slopes_by: str = "3-point"  # in the search; "2-point" takes half the time, for smooth ones
 
     def mean_loss(self, point: Floats) -> float:
         """Minus the mean for each end, so that slopes mean the same for any number of times."""
@@ -119,7 +120,7 @@ class Likelihood:
         """Where scipy's BFGS ends, which seeks a slope of the mean; good enough to start from."""
         with np.errstate(all="ignore"):
             minimum = optimize.minimize(
-                self.mean_loss, start, method="BFGS", jac="2-point", options={"gtol": slope}
+                self.mean_loss, start, method="BFGS", jac=self.slopes_by, options={"gtol": slope}
             )
         if minimum.fun >= IMPOSSIBLE:
             raise NotConvergedError(f"{self.name}: no maximum of the likelihood found")
