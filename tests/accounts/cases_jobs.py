@@ -387,7 +387,7 @@ CASES: list[Case] = [
         *job(), *((2950, "failure", {"step": 130, "rank": rank}) for rank in range(3))],
         fields=("attempt",)))}, "ledger e.jsonl", {"values.n_failures": 1}),
     Case("a-time-out-that-slurm-did-not-plan", {"a.csv": f"{TABLE}0,9,900,900,Timeout: NCCL\n"
-        "9,20,2000,2000,TIME LIMIT 11:00:00\n20,30,3000,3000,planned upgrade\n30,40,4000,4000,\n"},
+        "9,20,2000,2000,TIME LIMIT 11:00:00\n20,30,3000,3000,planned upgrade\n30,40,4000,4000,scale-in\n40,50,5000,5000,\n"},
         "ledger a.csv --time-unit h", {"values.n_failures": 1},
         says=("that count as failures: Timeout: NCCL (1)",)),
     Case("an-end-that-another-attempt-follows", {"e.jsonl": lines(*job()[:5],
@@ -398,6 +398,9 @@ CASES: list[Case] = [
         *job()[8:], job="72")}, "ledger e.jsonl", says=("72: no first attempts?",)),
     Case("a-log-and-its-copy", {"a.jsonl": lines(*job()), "b.jsonl": lines(*job())},
         "ledger a.jsonl b.jsonl", BY_EVENTS | {"values.n_jobs": 1}),
+    Case("a-rotated-log-with-lines-of-both", {"a.log.1": lines(*job(0.5)[:9]), "a.log": lines(
+        *job(0.5)[4:]), "old": lines(*job(0.5)[:3])}, "ledger old a.log a.log.1",
+        BY_EVENTS | {"values.n_jobs": 1}),
     Case("events-with-other-signs", {"e.jsonl": lines(*job()).replace("save.", "save_")},
         "ledger e.jsonl", refused=("e.jsonl: 'save_start' is no event: write save.start",)),
     Case("lines-that-name-no-job", {"e.jsonl": lines(*job(), job="j") + lines(

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -53,6 +53,7 @@ MISSING: dict[str, Any] = {
 }  # fmt: skip
 INSTANT = (0, 2**62, "an instant in ns since 1970")
 INSTANTS = ("time_unix_nano", "last_seen_unix_nano")
+DATED_EVENT = re.compile(rb'"time_unix_nano": *1\d{9}(?!0{9})\d{9}\b')  # more exact than 1 s
 UNIT_OF_NS = {10**9: "s", 10**6: "ms", 10**3: "us"}  # ns in each
 DATED_NS = (1_262_304_000 * 10**9, 4_102_444_800 * 10**9)  # the years 2010 to 2100
 BOUNDS_OF_FIELDS = {  # least, most, and what would be right
@@ -92,7 +93,11 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     steps, other_tables = list[pa.Table](), list[pa.Table]()
     jobs, notes = dict[str, None](), list[Note]()
     unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
-    for file, job in _job_names([file for path in paths for file in _files(path)]).items():
+    names = _job_names([file for path in paths for file in _files(path)])
+    for file, other in _one_log([*names]):
+        names |= {one: names[other] for one, name in names.items() if name == names[file]}
+        notes.append(Note("merged", None, f"{file.name} begins within {other.name}: one log"))
+    for file, job in names.items():
         n_events = 0
         for table in _tables(file, damaged, notes, time_unit):
             is_known = compute.field("event").isin((*EVENTS, *NOT_READ))
@@ -158,16 +163,25 @@ def _content(path: Path) -> bytes:
 
 
 def _job_names(files: list[Path]) -> dict[Path, str]:
-    """Each file once, and the job of a log that names none: as much of its path as differs."""
+    """Each file once, and the job of a log that names none: its name, or its path."""
     keys = map(_content if len(files) > 1 else str, files)
     names = {file: file.stem for file in dict(zip(keys, files, strict=True)).values()}
-    for n_parts in count(1):
-        n_called = Counter(names.values())
-        alike = [file for file, name in names.items() if n_called[name] > 1]
-        if not alike:
-            break
-        names |= {file: "/".join(file.absolute().parts[-n_parts:]) for file in alike}
-    return names
+    n_called = Counter(names.values())
+    return {file: name if n_called[name] == 1 else str(file) for file, name in names.items()}
+
+
+def _one_log(files: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
+    """Logs that begin with an event of another: rotated ones with common lines, or later copies."""
+    begins = {next(_lines(file), b""): file for file in files}
+    for file in files if len(files) > 1 else ():
+        for line in _lines(file):
+            if begins.get(line, file) is not file and DATED_EVENT.search(line):
+                yield begins[line], file
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with opened(path, None) as bare, io.BufferedReader(bare) as file:
+        yield from file
 
 
 def _tables(
