@@ -18,8 +18,10 @@ ROUNDING_H = 1e-8  # 36 us: what a start and a length since 1970, added up, may 
 RARE = 1e-3  # a probability
 MUCH, FEW_FAILURES = 0.1, 2  # of the rows or failures: without more the answer is another
 AGAIN_H = 1.0  # failures of one node within this may be repeats
-# words of what is no failure
-PLANNED_WORK = r"(?i)(?<!un)(?:planned|scheduled|geplant)|maint(?!ain)|wartung|計画|メンテ"
+PLANNED_WORK = (  # words of what is no failure
+    r"(?i:(?<!un)(?:planned|scheduled|geplant)|maint(?!ain)|wartung|計画|メンテ|decommis|upgrad|"
+    r"scal(?:e|ed|ing)[ _-]?(?:in|down)\b)"
+)
 
 Kind = Literal["dropped", "merged", "assumed", "inferred", "read_as", "no_failure"]
 Counted = Counter[tuple[Kind, str]]

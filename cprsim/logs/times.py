@@ -31,6 +31,7 @@ EARLIEST_H = 8760.0  # the end of 1970
 DAY = r"\d{4}-?\d\d(?:-?\d\d)?(?:[T ]00:00(?::00(?:[.,]0+)?)?(?:[zZ]|[+-]\d\d:?\d\d)?)?"
 ZONE = r"^[^:]*:.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$"  # after a time of day
 PROBE = pd.Timestamp(2034, 11, 28, 23, 47, 58, tz="UTC")  # which a form of dates has to read
+HALF_DAY, TELLING = 12, 9  # hours of a clock with AM and PM; instants that do not show one
 NO_STAMPS = ("now", "today")  # which pandas would read as this instant
 MICROSECONDS_PER_HOUR = 3.6e9
 
@@ -209,6 +210,11 @@ def _stamps(
     if like is None:
         complaint = "{value} is before 1971, where clocks begin that are not set"
         no_row_where(hours < EARLIEST_H, text, path, key, complaint)
+        hour = stamps.dt.hour.dropna()
+        is_told = form is None and len(hour) > TELLING and hour.between(1, HALF_DAY).all()
+        if is_told and (hour == HALF_DAY).any():
+            message = "hours are 1 to 12 alone, without AM and PM: write 0 to 23; if they are, "
+            raise trace_error(path, None, f"{message}--date-format of `cprsim fit` says so", key)
     zones = text.str.contains(ZONE).to_numpy(dtype=bool)
     zone, zoned = None, bool(2 * zones.sum() >= (~empty).sum() > 0)
     if like is not None:
@@ -234,7 +240,7 @@ def _wrong_form(form: str) -> str:
         reason = "one of its letters stands twice" if isinstance(error, re.error) else error
         return f"{form!r} is no form of dates such as '%d/%m/%Y %H:%M:%S': {reason}"
     if read.hour not in (0, PROBE.hour):
-        return "%I does not say whether hours are before noon: write %H, or %I with %p"
+        return "%I does not say whether hours are before noon: write AM and PM (%p), or 0 to 23 (%H)"
     if read.year != PROBE.year:
         return "names no year (%Y), without which instants are of 1900"
     return ""

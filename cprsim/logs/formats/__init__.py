@@ -42,10 +42,6 @@ ADVICE = {  # for files that are no log of failures, by what their beginning hol
         "is the log of a job that torchrun ran, which names no failures of nodes: `cprsim ledger` "
         "reads it"
     ),
-    r"\[\s*\[": (
-        "holds rows as lists, without the names of columns: write an object for each outage, such "
-        'as {"node": ..., "start": ...}'
-    ),
     r"\[\d{10}\] [A-Z ]+: ": (
         "is an archive of Nagios: make a table of it by (echo node,start,state; sed -nE "
         r"'s/^\[([0-9]+)\] HOST ALERT: ([^;]+);(DOWN|UP);HARD;.*/\2,\1,\3/p' FILE)"

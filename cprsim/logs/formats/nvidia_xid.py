@@ -8,7 +8,7 @@ from os import PathLike
 
 import pandas as pd
 
-from cprsim.failures.outages import Counted
+from cprsim.failures.outages import Counted, notes_of
 from cprsim.logs.files import numbered_lines, trace_error
 from cprsim.logs.log import Log, LogFormat
 from cprsim.logs.reading import FIRST_ROW, no_row_where
@@ -30,6 +30,9 @@ LOSES_NONE = {8, 11, 13} | {31, 32, 38, 43, 45, 63, 68, 69, 92, 94, 121}  # publ
 
 LOST, OFF_THE_BUS = "fallen off the bus|GPU is lost", 79  # which some say without an Xid
 MARKS = ("Xid (", *LOST.split("|"))
+TROUBLE = re.compile(  # of a GPU, perhaps lost, without an Xid
+    r"NVRM: .*(?i:\bfail|respond)|AER: .*\(Fatal\)|amdgpu: GPU reset begin"
+)
 CODE = r"Xid \([^)]*\):\s*(?P<code>\d+)(?:[,.:;\s]|$)"
 SAYS_SO = (  # that the GPU is lost: Xids from 144 on, SXids of switches, the action that it needs
     r"Xid \([^)]*\):\s*(?:\d+, (?:\S+ )?Fatal\b|154,.*\b(?:Reset|Reboot)(?: Required)?\)?\s*$)"
@@ -56,6 +59,8 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
     for number, entry in numbered_lines(log):
         if any(mark in entry for mark in MARKS):
             lines[number - FIRST_ROW] = entry
+        elif TROUBLE.search(entry):
+            counted["dropped", "line(s) of GPUs in trouble without an Xid, perhaps lost"] += 1
         else:
             counted["no_failure", "line(s) without an Xid"] += 1
     text = pd.Series(lines, dtype=str)
@@ -68,7 +73,7 @@ def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
         why = "that lose no node" if kind in LOSES_NONE else "that the catalogue has not"
         counted["dropped", f"Xid(s) {kind} left out, of those {why}"] = int(n)
     if not loses.any():
-        xids = [words for kind, words in counted if kind == "dropped"]
+        xids = [str(note) for note in notes_of(counted) if note.kind == "dropped"]
         summary = ", ".join(xids) or "no Xid at all"
         raise trace_error(log, None, f"holds no Xid that loses a node ({summary})")
     text, code = text[loses], code[loses]

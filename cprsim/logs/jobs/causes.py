@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
+from cprsim.failures.outages import PLANNED_WORK
+
 NO_CAUSE = ("", "-", "nan", "none", "null")
 DONE = (*NO_CAUSE, "finished", "completed", "complete", "succeeded", "success", "done", "ok")
 PLANNED_END = re.compile(
     r"(slurm |job |due to |reached |hit )*(the )?(time ?out|time ?limit|wall ?time( limit)?)"
     r"( reached| exceeded| hit)?|(graceful )?preempt(ed|ion)?( with notice)?|"
     r"(user |job )?(cancel(l?ed)?|stop(ped)?|paused?|suspended)|(re)?queued?|requeue hold|"
-    r"(maintenance|stop|end|shutdown|restart)( window)?|(scheduled|planned|graceful)( .*)?|deadline"
+    rf"(stop|end|shutdown|restart)( window)?|({PLANNED_WORK}|graceful).*|deadline"
 )
 
 
