@@ -240,7 +240,7 @@ def _wrong_form(form: str) -> str:
         reason = "one of its letters stands twice" if isinstance(error, re.error) else error
         return f"{form!r} is no form of dates such as '%d/%m/%Y %H:%M:%S': {reason}"
     if read.hour not in (0, PROBE.hour):
-        return "%I does not say whether hours are before noon: write AM and PM (%p), or 0 to 23 (%H)"
+        return "%I does not say whether hours are before noon: write AM and PM (%p), or %H"
     if read.year != PROBE.year:
         return "names no year (%Y), without which instants are of 1900"
     return ""
