@@ -93,11 +93,11 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     steps, other_tables = list[pa.Table](), list[pa.Table]()
     jobs, notes = dict[str, None](), list[Note]()
     unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
-    names = _job_names([file for path in paths for file in _files(path)])
-    for file, other in _one_log([*names]):
-        names |= {one: names[other] for one, name in names.items() if name == names[file]}
+    job_of = _job_names([file for path in paths for file in _files(path)])
+    for file, other in _one_log([*job_of]):
+        job_of |= {one: job_of[other] for one, job in job_of.items() if job == job_of[file]}
         notes.append(Note("merged", None, f"{file.name} begins within {other.name}: one log"))
-    for file, job in names.items():
+    for file, job in job_of.items():
         n_events = 0
         for table in _tables(file, damaged, notes, time_unit):
             is_known = compute.field("event").isin((*EVENTS, *NOT_READ))
