@@ -16,6 +16,7 @@ from cprsim.errors import ParameterError
 from cprsim.failures.limits import MOST_NODES
 from cprsim.failures.outages import (
     FEW_FAILURES,
+    MUCH,
     Counted,
     Note,
     Outages,
@@ -172,10 +173,11 @@ def _without_holes(path: PathLike[str], outages: Outages, holes_h: Floats) -> Ou
             "the nodes there; --period FROM..TO names a time in which there are none"
         )
         raise trace_error(path, None, message, "period")
-    if share <= WORTH_SAYING:
+    if share <= WORTH_SAYING and len(holes_h) <= MUCH * outages.n_outages:
         return outages
     words = f"hole(s) in the samples, {share:.1%} of the time: the rate leaves them out, gaps and "
-    note = Note("dropped", None, str(Note("dropped", len(holes_h), words + "up-times do not")))
+    words += "up-times do not; nodes that give no samples while they are down fail more often"
+    note = Note("dropped", None, str(Note("dropped", len(holes_h), words)))
     return replace(outages, unseen_h=unseen_h, notes=(*outages.notes, note))
 
 
@@ -184,7 +186,8 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     rows = log.rows
     n_read = len(rows) + n_rows(notes_of(log.counted)) if log.n_read is None else log.n_read
     if rows.empty:
-        raise trace_error(path, None, "holds no failure of a node")
+        why = "; ".join(["holds no failure of a node", *map(str, notes_of(log.counted))])
+        raise trace_error(path, None, why)
     complaint = "the outage of {value} ends before it begins"
     no_row_where(rows["end"] < rows["start"], rows["node"], path, "end", complaint)
     (from_h, to_h), facts = _window(path, log, spec)

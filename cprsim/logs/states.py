@@ -59,9 +59,12 @@ def outages_of_states(
     """
     n_planned = int((rows["state"] == NEITHER).sum()) - counted["dropped", NO_STATE]
     counted["no_failure", "row(s) of planned work"] += n_planned
-    counted["no_failure", "row(s) of nodes that are up"] += int((rows["state"] == END).sum())
     rows = in_order(rows)
     is_up, is_open = rows["state"] == END, rows["end"].isna()
+    again = is_up & is_up.shift(fill_value=False) & (rows["node"] == rows["node"].shift())
+    n_again = 0 if are_looks or not is_open.all() else int(again.sum())
+    counted["no_failure", "row(s) of nodes that are up"] += int(is_up.sum()) - n_again
+    counted["no_failure", "row(s) of nodes that were up already: are some missing?"] += n_again
     # spans that touch are one outage, and one without an end lasts to the next failure at most;
     # of changes, a node is down until a row says that it is up, if only for an instant
     if has_end := not is_open.all():

@@ -35,7 +35,7 @@ from cprsim.logs.names import one_node_each, spellings
 from cprsim.logs.node_file import dates_of, node_columns
 from cprsim.logs.reading import no_row_where
 from cprsim.logs.spec import NODE_COLUMNS, LogSpec
-from cprsim.logs.states import BEGIN, END, NEITHER, NO_STATE, outages_of_states, watch
+from cprsim.logs.states import END, NEITHER, NO_STATE, outages_of_states, watch
 from cprsim.logs.times import DAY, DAY_H, MANY, Times, read_lengths, read_times, resolution_h
 
 NO_TIME = r"\D+|0000-00-00.*"  # words, or the zero of MySQL
@@ -172,9 +172,8 @@ class _Table:
             words = f"times taken as {times.unit} since 1970, as no unit was given"
             notes.insert(0, Note("inferred", None, words))
         if unread := self.unread:
-            more = f" and {len(unread) - MOST_LISTED} more" if len(unread) > MOST_LISTED else ""
-            listed = ", ".join(unread[:MOST_LISTED])
-            words = f"column(s) not read as node, start, end or cause: {listed}{more}"
+            listed = ", ".join(unread[:MOST_LISTED]) + ", ..." * (len(unread) > MOST_LISTED)
+            words = f"column(s) not read as node, start, end or cause: {listed}"
             notes.append(Note("dropped", None, words))
         return tuple(notes)
 
@@ -240,10 +239,8 @@ class _Table:
         return np.where(np.isnan(end_h), until_h, end_h)
 
     def _require_changes(self, rows: pd.DataFrame) -> None:
-        """Raise TraceError for states of which none begins an outage, or none ends one."""
+        """Raise TraceError for states of which none ends an outage."""
         column = self.columns["state"]
-        if not (rows["state"] == BEGIN).any():
-            raise trace_error(self.path, None, "no row says that a node went down", column)
         if not (rows["end"].notna().any() or (rows["state"] == END).any()):
             option = f"--ignore {quote(column)}"
             message = f"no row says that a node is up again: {option} takes each row as a failure"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from random import Random
@@ -253,6 +254,12 @@ CASES: list[Case] = [
     # --------------------------------------------------------------------------------------- words
     of("words of Slurm", changes("state", "down*", "alloc"), STATE),
     refused("a word that is not known", HARD, "HARD_DOWN 12", "--down WORDS", command=STATE),
+    of("nodes without samples while they are down", re.sub(
+        ".*srv01,down\n", "", polls({True: "down", False: "up"}).replace("time", "start", 1)),
+       f"fit log.csv {ZERO}", values={"values.n_failures": 8}, says=("give no samples while",)),
+    of("a row that is missing", re.sub(
+        "(srv03,UP(?:\n.*srv0[12].*)*)\n.*DOWN", r"\1", changes("state", "DOWN", "UP"), count=1),
+       values={"values.n_failures": 11}, says=("1 row of nodes that were up already",)),
     refused("a word that is not there", changes("state", "DOWN", "UP"), "kaputt",
             command=f"{STATE} --down kaputt"),
     refused("states that nothing ends", spans("node,start,x,state", "DOWN"),
@@ -276,6 +283,7 @@ CASES: list[Case] = [
     refused("a broken list of nodes", spans().replace("srv01", "srv[01-02"), "is no list of nodes"),
     of("rows without a node",
        spans() + "Subtotal 1,2025-04-03T00:00,2025-04-29T00:00\nNULL,2025-04-03,\n"),
+    refused("counts of failures", spans("node,start,end,count", "2"), "a row for each failure"),
     of("columns that name the node together", spans("slot,start,end,rack", "1 1 2 3"),
        f"fit log.csv --column node=rack+slot --nodes 9 {APRIL}",
        values={**RIGHT, "values.n_nodes": 9}),

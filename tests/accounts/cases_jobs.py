@@ -388,8 +388,8 @@ CASES: list[Case] = [
         fields=("attempt",)))}, "ledger e.jsonl", {"values.n_failures": 1}),
     Case("a-time-out-that-slurm-did-not-plan", {"a.csv": f"{TABLE}0,9,900,900,Timeout: NCCL\n"
         "9,20,2000,2000,TIME LIMIT 11:00:00\n20,30,3000,3000,planned upgrade\n"
-        "30,40,4000,4000,scale-in\n40,50,5000,5000,\n"}, "ledger a.csv --time-unit h", {"values.n_failures": 1},
-        says=("that count as failures: Timeout: NCCL (1)",)),
+        "30,40,4000,4000,scale-in\n40,50,5000,5000,\n"}, "ledger a.csv --time-unit h",
+        {"values.n_failures": 1}, says=("that count as failures: Timeout: NCCL (1)",)),
     Case("an-end-that-another-attempt-follows", {"e.jsonl": lines(*job()[:5],
         (2700, "job.end", {"attempt": 0, "step": 130, "outcome": "finished"}), *job()[8:])},
         "ledger e.jsonl", {"values.n_failures": 0, "frames.hours.1.hours": 600 / 3600},

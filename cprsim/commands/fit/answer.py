@@ -227,21 +227,12 @@ def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str
 def _correlation(fitted: Fitted) -> list[str]:
     course = fitted.trend
     p_value = NO_NUMBER if isnan(course.p_value) else f"{course.p_value:.2g}"
-    share, groups, lines = fitted.share_of_worst, fitted.larger_groups, list[str]()
-    if len(groups):
-        lines.append(
-            f"{count(len(groups), 'group')} of nodes failed together, the largest of "
-            f"{max(groups)}: {percent(fitted.share_of_zero_gaps)} of the gaps are zero."
-        )
-    if not isnan(share):
-        lines.append(
-            f"The worst {percent(WORST_FRACTION)} of the nodes have {percent(share)} of the "
-            "failures."
-        )
-    lines.append(
+    share = percent(fitted.share_of_zero_gaps)
+    lines = [
+        f"Of the gaps {share} are zero, as nodes failed together.",
         f"The halves of the log have {course.first_half} and {course.second_half} failures; p of "
-        f"no trend: {p_value}."
-    )
+        f"no trend: {p_value}.",
+    ]
     if fitted.correlated is None:
         lines.append(f"Nodes that differ: not fitted: {fitted.why_not_correlated}.")
     elif left_out := fitted.correlated.left_out:

@@ -30,9 +30,7 @@ LOSES_NONE = {8, 11, 13} | {31, 32, 38, 43, 45, 63, 68, 69, 92, 94, 121}  # publ
 
 LOST, OFF_THE_BUS = "fallen off the bus|GPU is lost", 79  # which some say without an Xid
 MARKS = ("Xid (", *LOST.split("|"))
-TROUBLE = re.compile(  # of a GPU, perhaps lost, without an Xid
-    r"NVRM: .*(?i:\bfail|respond)|AER: .*\(Fatal\)|amdgpu: GPU reset begin"
-)
+TROUBLE = re.compile(r"NVRM: .*(?:\b[Ff]ail|respond)|AER: .*\(Fatal\)|amdgpu: GPU reset begin")
 CODE = r"Xid \([^)]*\):\s*(?P<code>\d+)(?:[,.:;\s]|$)"
 SAYS_SO = (  # that the GPU is lost: Xids from 144 on, SXids of switches, the action that it needs
     r"Xid \([^)]*\):\s*(?:\d+, (?:\S+ )?Fatal\b|154,.*\b(?:Reset|Reboot)(?: Required)?\)?\s*$)"

@@ -69,10 +69,6 @@ def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
         message = "no sample is good, so that nothing ends an outage: query `up` of the nodes"
         raise trace_error(log, None, message, "data.result")
     rows = outages_of_states(samples, counted, are_looks=True)
-    if rows.empty:
-        said = f", {counted['dropped', NOT_NUMERIC]} are no number" * (n_read > n_all)
-        message = f"no node was down at any of {n_read} samples{said}: nothing can be fitted"
-        raise trace_error(log, None, message)
     step_s = round(looks["step_h"] * 3600) if looks["step_h"] > 0 else 0
     counted["assumed", "s is the query's step: shorter outages are not seen"] = step_s
     rows = rows.set_axis([-1] * len(rows))
