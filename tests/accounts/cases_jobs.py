@@ -398,8 +398,8 @@ CASES: list[Case] = [
         *job()[8:], job="72")}, "ledger e.jsonl", says=("72: no first attempts?",)),
     Case("a-log-and-its-copy", {"a.jsonl": lines(*job()), "b.jsonl": lines(*job())},
         "ledger a.jsonl b.jsonl", BY_EVENTS | {"values.n_jobs": 1}),
-    Case("a-rotated-log-with-lines-of-both", {"a.log.1": lines(*job(0.5)[:9]), "a.log": lines(
-        *job(0.5)[4:]), "old": lines(*job(0.5)[:3])}, "ledger old a.log a.log.1",
+    Case("a-rotated-log-with-lines-of-both", {"a.log.1": lines(*job()[:9]), "a.log": lines(
+        *job()[4:]), "old": lines(*job()[:3])}, "ledger old a.log a.log.1",
         BY_EVENTS | {"values.n_jobs": 1}),
     Case("events-with-other-signs", {"e.jsonl": lines(*job()).replace("save.", "save_")},
         "ledger e.jsonl", refused=("e.jsonl: 'save_start' is no event: write save.start",)),

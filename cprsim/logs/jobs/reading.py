@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -53,7 +53,6 @@ MISSING: dict[str, Any] = {
 }  # fmt: skip
 INSTANT = (0, 2**62, "an instant in ns since 1970")
 INSTANTS = ("time_unix_nano", "last_seen_unix_nano")
-DATED_EVENT = re.compile(rb'"time_unix_nano": *1\d{9}(?!0{9})\d{9}\b')  # more exact than 1 s
 UNIT_OF_NS = {10**9: "s", 10**6: "ms", 10**3: "us"}  # ns in each
 DATED_NS = (1_262_304_000 * 10**9, 4_102_444_800 * 10**9)  # the years 2010 to 2100
 BOUNDS_OF_FIELDS = {  # least, most, and what would be right
@@ -96,7 +95,9 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     job_of = _job_names([file for path in paths for file in _files(path)])
     for file, other in _one_log([*job_of]):
         job_of |= {one: job_of[other] for one, job in job_of.items() if job == job_of[file]}
-        notes.append(Note("merged", None, f"{file.name} begins within {other.name}: one log"))
+        notes.append(
+            Note("merged", None, f"{file.name} and {other.name} have lines in common: one log")
+        )
     for file, job in job_of.items():
         n_events = 0
         for table in _tables(file, damaged, notes, time_unit):
@@ -171,12 +172,19 @@ def _job_names(files: list[Path]) -> dict[Path, str]:
 
 
 def _one_log(files: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
-    """Logs that begin with an event of another: rotated ones with common lines, or later copies."""
-    begins = {next(_lines(file), b""): file for file in files}
+    """Logs of which one begins, and one ends, within the other: rotated ones, or older copies."""
+    ends = dict[Path, tuple[bytes, ...]]()
     for file in files if len(files) > 1 else ():
-        for line in _lines(file):
-            if begins.get(line, file) is not file and DATED_EVENT.search(line):
-                yield begins[line], file
+        lines = _lines(file)
+        ends[file] = next(lines, b""), *deque(lines, 1)
+    marks = {line for lines in ends.values() for line in lines}
+    seen = {file: marks.intersection(_lines(file)) for file in ends}
+    for one, other in combinations(ends, 2):
+        begins, end = (
+            ends[one][at] in seen[other] or ends[other][at] in seen[one] for at in (0, -1)
+        )
+        if begins and end:
+            yield one, other
 
 
 def _lines(path: Path) -> Iterator[bytes]:
