@@ -94,7 +94,7 @@ def test_logs_of_one_name_that_name_no_job_are_jobs_of_their_own(tmp_path) -> No
     (tmp_path / "a" / "other.jsonl").write_bytes(files[0].read_bytes() + b"\n")
     (tmp_path / "b" / "copy.jsonl").write_bytes(files[1].read_bytes())
     jobs = read_logs([*files, tmp_path / "a" / "other.jsonl", files[0], tmp_path / "b"]).jobs
-    assert jobs == (*map(str, files), "other")
+    assert jobs == (*map(str, files),)
 
 
 ATTEMPTS = """\

@@ -94,7 +94,7 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
     job_of = _job_names([file for path in paths for file in _files(path)])
     for file, other in _one_log([*job_of]):
-        job_of |= {one: job_of[other] for one, job in job_of.items() if job == job_of[file]}
+        job_of |= {one: job_of[file] for one, job in job_of.items() if job == job_of[other]}
         notes.append(
             Note("merged", None, f"{file.name} and {other.name} have lines in common: one log")
         )
