@@ -8,7 +8,6 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import file_digest
 from itertools import combinations, islice
 from pathlib import Path
 from typing import IO, Any
@@ -157,16 +156,9 @@ def _files(path: Path) -> list[Path]:
     return inside
 
 
-def _content(path: Path) -> bytes:
-    """Digest of the unpacked content, equal for copies of a file."""
-    with opened(path, None) as file:
-        return file_digest(file, "sha256").digest()
-
-
 def _job_names(files: list[Path]) -> dict[Path, str]:
     """Each file once, and the job of a log that names none: its name, or its path."""
-    keys = map(_content if len(files) > 1 else str, files)
-    names = {file: file.stem for file in dict(zip(keys, files, strict=True)).values()}
+    names = {file: file.stem for file in files}
     n_called = Counter(names.values())
     return {file: name if n_called[name] == 1 else str(file) for file, name in names.items()}
 
