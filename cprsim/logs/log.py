@@ -16,7 +16,6 @@ from cprsim.errors import ParameterError
 from cprsim.failures.limits import MOST_NODES
 from cprsim.failures.outages import (
     FEW_FAILURES,
-    MUCH,
     Counted,
     Note,
     Outages,
@@ -42,7 +41,7 @@ from cprsim.logs.times import DAY_H, Times, date_h, read_times, written
 LONGEST_WINDOW_H = 2e6  # over two hundred years: no cluster lasts that long
 MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
-WORTH_SAYING, MOST_UNSEEN = 0.01, 0.1  # shares of the time
+MOST_UNSEEN = 0.1  # share of the time
 APART_H = 1e-5  # of failures on one date, of which `spread` spreads all
 MOSTLY = 0.5
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
@@ -173,7 +172,7 @@ def _without_holes(path: PathLike[str], outages: Outages, holes_h: Floats) -> Ou
             "the nodes there; --period FROM..TO names a time in which there are none"
         )
         raise trace_error(path, None, message, "period")
-    if share <= WORTH_SAYING and len(holes_h) <= MUCH * outages.n_outages:
+    if not unseen_h:
         return outages
     words = f"hole(s) in the samples, {share:.1%} of the time: the rate leaves them out, gaps and "
     words += "up-times do not; nodes that give no samples while they are down fail more often"

@@ -42,9 +42,8 @@ def watch(
         watch["dates"] = dates.assign(installed=np.nan)
         apart_h = (rows["start"] - before["start"])[again]
         watch["step_h"] = step_h = float(apart_h.median())
-        from_h, to_h = before["start"][again] + step_h, rows["start"][again]
-        holes = pd.DataFrame({"from": from_h, "to": to_h})
-        watch["holes_h"] = holes[(apart_h > BETWEEN_LOOKS * step_h)].to_numpy(float)
+        holes = pd.DataFrame({"from": before["start"][again] + step_h, "to": rows["start"][again]})
+        watch["holes_h"] = holes[apart_h > BETWEEN_LOOKS * step_h].to_numpy(float)
     return watch
 
 

@@ -150,7 +150,10 @@ class _Table:
         n_read = len(rows) + n_rows(notes_of(self.counted)) - self.counted["dropped", NO_STATE]
         looks = dict[str, Any]()
         if "state" in rows:
-            self._require_changes(rows)
+            if rows["end"].isna().all() and not (rows["state"] == END).any():
+                column = self.columns["state"]
+                message = f"no row says that a node is up again: --ignore {quote(column)} takes "
+                raise trace_error(path, None, f"{message}each row as a failure", column)
             if same := spellings(rows[rows["state"] != NEITHER], (), self.counted):
                 names = rows["node"].astype(object).replace(same)
                 rows = rows.assign(node=pd.Categorical(names))
@@ -237,14 +240,6 @@ class _Table:
         apart = np.abs(until_h - end_h) > SAME_H + 0.01 * (until_h - start_h)  # one may be rounded
         no_row_where(apart, table, self.path, name, "{value} is not from the start to the end")
         return np.where(np.isnan(end_h), until_h, end_h)
-
-    def _require_changes(self, rows: pd.DataFrame) -> None:
-        """Raise TraceError for states of which none ends an outage."""
-        column = self.columns["state"]
-        if not (rows["end"].notna().any() or (rows["state"] == END).any()):
-            option = f"--ignore {quote(column)}"
-            message = f"no row says that a node is up again: {option} takes each row as a failure"
-            raise trace_error(self.path, None, message, column)
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:

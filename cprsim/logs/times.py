@@ -210,9 +210,8 @@ def _stamps(
     if like is None:
         complaint = "{value} is before 1971, where clocks begin that are not set"
         no_row_where(hours < EARLIEST_H, text, path, key, complaint)
-        hour = stamps.dt.hour.dropna()
-        is_told = form is None and len(hour) > TELLING and hour.between(1, HALF_DAY).all()
-        if is_told and (hour == HALF_DAY).any():
+        hour = stamps.dt.hour
+        if form is None and hour.count() > TELLING and 0 < hour.min() and hour.max() == HALF_DAY:
             message = "hours are 1 to 12 alone, without AM and PM: write 0 to 23; if they are, "
             raise trace_error(path, None, f"{message}--date-format of `cprsim fit` says so", key)
     zones = text.str.contains(ZONE).to_numpy(dtype=bool)

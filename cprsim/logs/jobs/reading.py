@@ -172,10 +172,7 @@ def _one_log(files: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
     marks = {line for lines in ends.values() for line in lines}
     seen = {file: marks.intersection(_lines(file)) for file in ends}
     for one, other in combinations(ends, 2):
-        begins, end = (
-            ends[one][at] in seen[other] or ends[other][at] in seen[one] for at in (0, -1)
-        )
-        if begins and end:
+        if all(ends[one][at] in seen[other] or ends[other][at] in seen[one] for at in (0, -1)):
             yield one, other
 
 
