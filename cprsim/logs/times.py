@@ -211,7 +211,7 @@ def _stamps(
         complaint = "{value} is before 1971, where clocks begin that are not set"
         no_row_where(hours < EARLIEST_H, text, path, key, complaint)
         hour = stamps.dt.hour
-        if form is None and hour.count() > TELLING and 0 < hour.min() and hour.max() == HALF_DAY:
+        if form is None and hour.count() > TELLING and hour.min() > 0 and hour.max() == HALF_DAY:
             message = "hours are 1 to 12 alone, without AM and PM: write 0 to 23; if they are, "
             raise trace_error(path, None, f"{message}--date-format of `cprsim fit` says so", key)
     zones = text.str.contains(ZONE).to_numpy(dtype=bool)

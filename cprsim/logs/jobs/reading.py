@@ -178,7 +178,7 @@ def _one_log(files: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
 
 def _lines(path: Path) -> Iterator[bytes]:
     with opened(path, None) as bare, io.BufferedReader(bare) as file:
-        yield from file
+        yield from iter(lambda: file.readline(PIECE_BYTES), b"")
 
 
 def _tables(
