@@ -21,7 +21,7 @@ from cprsim.logs.spec import UNKNOWN_WORDS
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, -, localhost or the like"
 SEVERAL = r"[\[\]{}(),;|&+/:~…=*?<>\\\s]|\.\.|\d[-–]"  # what a list of nodes has
 UNUSUAL = r"[\s=<>\\]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…]|\.\.)\d+$"  # in a name
-NOT_KNOWN = r"(?:unknown|unassigned|not? (?:known|assigned))\b.*|(?:sub)?total(?: .*)?|sum|all|cluster"
+NOT_KNOWN = r"(?:un|not? )(?:known|assigned)\b.*|(?:sub)?total(?: .*)?|sum|all|cluster"
 NOT_SAID = {"localhost", "localhost.localdomain", "127.0.0.1", "::1", "0"}  # beside others' names
 FEW, MUCH = 0.2, 0.1  # shares of names without a number, of their rows
 PORT = r"(?<!127\.0\.0\.1)(?<!localhost):\d{4,5}$"
