@@ -34,10 +34,14 @@ from cprsim.logs.log import MOSTLY, Log
 from cprsim.logs.names import one_node_each, spellings
 from cprsim.logs.node_file import dates_of, node_columns
 from cprsim.logs.reading import no_row_where
-from cprsim.logs.spec import NODE_COLUMNS, LogSpec
+from cprsim.logs.spec import NODE_COLUMNS, UNKNOWN_WORDS, LogSpec
 from cprsim.logs.states import END, NEITHER, NO_STATE, outages_of_states, watch
 from cprsim.logs.times import DAY, DAY_H, MANY, Times, read_lengths, read_times, resolution_h
 
+NO_END = UNKNOWN_WORDS - {""} | {
+    "ongoing", "open", "still down", "not yet", "present", "active", "pending", "offen", "laufend",
+    "in progress", "#n/a",
+}  # fmt: skip
 NO_TIME = r"\D+|0000-00-00.*"  # words, or the zero of MySQL
 ZERO_H = 24.0  # since 1970: what programs write that have no end
 SAME_H = 1 / 60
@@ -213,7 +217,9 @@ class _Table:
         if "end" in self.columns:
             cells = self._cells(table, "end")
             text = cells.fillna("").str.strip()
-            none = text.str.fullmatch(NO_TIME).to_numpy(dtype=bool)
+            none = text.str.lower().isin(NO_END).to_numpy(dtype=bool)
+            words = text.str.fullmatch(NO_TIME).to_numpy(dtype=bool) & ~none
+            no_row_where(words, text, self.path, "end", "{value} is no time: leave such ends empty")
             end_h = self._instants(cells.mask(none)).hours
             none = none | (like.dated & (end_h >= NEVER_H))
             none |= like.since_1970 & (end_h <= ZERO_H)
