@@ -31,7 +31,7 @@ EARLIEST_H = 8760.0  # the end of 1970
 DAY = r"\d{4}-?\d\d(?:-?\d\d)?(?:[T ]00:00(?::00(?:[.,]0+)?)?(?:[zZ]|[+-]\d\d:?\d\d)?)?"
 ZONE = r"^[^:]*:.*(?:[zZ]|[+-]\d\d:?(?:\d\d)?)$"  # after a time of day
 PROBE = pd.Timestamp(2034, 11, 28, 23, 47, 58, tz="UTC")  # which a form of dates has to read
-HALF_DAY, TELLING = 12, 9  # hours of a clock with AM and PM; instants that do not show one
+HALF_DAY, TELLING = 12, 9  # hours of a clock with AM and PM; days that do not show one
 NO_STAMPS = ("now", "today")  # which pandas would read as this instant
 MICROSECONDS_PER_HOUR = 3.6e9
 
@@ -211,7 +211,8 @@ def _stamps(
         complaint = "{value} is before 1971, where clocks begin that are not set"
         no_row_where(hours < EARLIEST_H, text, path, key, complaint)
         hour = stamps.dt.hour
-        if form is None and hour.count() > TELLING and hour.min() > 0 and hour.max() == HALF_DAY:
+        n_days = stamps.dt.floor("D").nunique()
+        if form is None and n_days > TELLING and hour.min() > 0 and hour.max() == HALF_DAY:
             message = "hours are 1 to 12 alone, without AM and PM: write 0 to 23; if they are, "
             raise trace_error(path, None, f"{message}--date-format of `cprsim fit` says so", key)
     zones = text.str.contains(ZONE).to_numpy(dtype=bool)
