@@ -54,7 +54,9 @@ FLAGS = {
 }  # fmt: skip
 MOST_STATES = 30
 NEARLY_ALL, FEW, SURELY = 0.9, 3, 7
-COUNTS = re.compile(r"(?:n|num|fail\w*|event|error)?[ _]?(?:count|failures|events|anzahl)", re.I)
+FAILURE_COUNTS = re.compile(
+    r"(?:n|num|fail\w*|event|error)?[ _]?(?:count|failures|events|anzahl)", re.I
+)
 WITH_DIGITS = r"\S*\d\S*"
 MOST_LISTED = 6
 
@@ -258,7 +260,7 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     each row, or a number that counts them; nor if it says no more than the column of states.
     """
     name, text = quote(str(column.name)), column.fillna("").astype(str).str.strip()
-    if COUNTS.fullmatch(str(column.name)) and text.str.match(r"[2-9]|1\d").any():
+    if FAILURE_COUNTS.fullmatch(str(column.name)) and text.str.match(r"[2-9]|1\d").any():
         return f"{words_in(column)}: write a row for each failure"
     if text.nunique() == 1:
         says = NEITHER if plain(text.iloc[0]) in OVER else meaning(text.iloc[0], name)

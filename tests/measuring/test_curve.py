@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -51,6 +52,8 @@ def test_a_read_curve_says_what_was_fitted(whole, path: Path) -> None:
     losses = of["losses"].set_index(["strategy", "pls"]).loc["partial"]
     assert losses.loc[0.1, "loss"] == pytest.approx(0.1 * part.slope + part.intercept, rel=1e-4)
     assert losses["extrapolated"].tolist() == [pls > row["most_pls"] for pls in losses.index]
+    weights = of["weights"].set_index("strategy").loc["partial"]
+    np.testing.assert_allclose(weights["weight"], part.weight.weight, rtol=1e-5)
     checks = checks_of(measured.observed, fitted)
     ratio = SeedMean(**checks["held_out"][0]["measured_over_predicted"])
     held_out = of["held_out"].iloc[0]

@@ -102,8 +102,8 @@ def measure(
     -------
     Answer
         ``frames["strategies"]`` (loss per PLS), ``["losses"]`` at portions of lost samples,
-        ``["held_out"]`` (whether it predicts); ``values["unfit"]`` says why `select` refuses the
-        curve.
+        ``["weights"]`` by the time of the failure, ``["held_out"]`` (whether it predicts);
+        ``values["unfit"]`` says why `select` refuses the curve.
 
     Raises
     ------

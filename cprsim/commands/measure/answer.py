@@ -42,6 +42,7 @@ def answer_of_curve(curve: StalenessCurve, **about: Any) -> Answer:
     frames = {
         "strategies": _strategies(curve),
         "losses": pd.concat(map(_losses, curve.responses), ignore_index=True),
+        "weights": pd.concat(map(_weights, curve.responses), ignore_index=True),
         **({"held_out": held_out} if len(held_out) else {}),
     }
     return Answer(
@@ -121,6 +122,14 @@ def _loss_at(response: Response, pls: Floats) -> tuple[Floats, Floats, Floats]:
 def _quantile(response: Response) -> float:
     distribution = stats.t(response.degrees) if isfinite(response.degrees) else stats.norm
     return float(distribution.ppf(HIGH))
+
+
+def _weights(response: Response) -> pd.DataFrame:
+    """How much a lost sample counts; the logarithm is linear between these shares of the job."""
+    labels = {"strategy": response.strategy, "metric": response.metric.value}
+    return pd.DataFrame(
+        {**labels, "at_fraction": response.weight.at, "weight": response.weight.weight}
+    )
 
 
 def _held_out(curve: StalenessCurve) -> Iterator[dict[str, Any]]:

@@ -31,7 +31,7 @@ from cprsim.scenario.prices import STORAGE_WRITTEN
 from cprsim.scenario.recovery import RecoverySection, SubSavesSection
 from cprsim.scenario.schema import dump_entry
 
-BATCH = 8  # candidates simulated together, whose single losses are in memory at one time
+CANDIDATES_AT_ONCE = 8  # simulated together: their single losses are in memory at one time
 SHORTEST = 1e-6  # of a job; below any system's shortest interval, which the system then uses
 MAX_ROUNDING = 0.002  # of an interval
 FAILURES_PER_CANDIDATE = 20_000  # wanted, in all replications together
@@ -113,8 +113,8 @@ class CandidateEvaluator:
         """The candidates of one option at some intervals [h], in order."""
         wanted_h = list(intervals_h)
         new = [*dict.fromkeys(h for h in wanted_h if (name, h) not in self._simulated)]
-        for at in range(0, len(new), BATCH):
-            self._simulate(name, new[at : at + BATCH])
+        for at in range(0, len(new), CANDIDATES_AT_ONCE):
+            self._simulate(name, new[at : at + CANDIDATES_AT_ONCE])
         return [self._simulated[name, interval_h] for interval_h in wanted_h]
 
     def with_writes(self, name: str, n_writes: Iterable[int]) -> list[Evaluated]:
