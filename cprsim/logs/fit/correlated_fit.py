@@ -112,7 +112,7 @@ def _likelihood(form: str, lifetimes: Lifetimes) -> Likelihood:
         of_frailty = frailty.log_likelihood(n_failures, hazards(shape, log_scale))
         return float(n_alike @ (log_hazards + of_frailty))
 
-    return Likelihood(form, total, int(ended.sum()), slopes_by="2-point")
+    return Likelihood(form, total, int(ended.sum()))
 
 
 def _distinct(lifetimes: Lifetimes) -> tuple[Lifetimes, Ints, Ints]:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import exp, isfinite, log, log2, nan, sqrt
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import linalg, optimize, special
@@ -106,7 +106,6 @@ class Likelihood:
     name: str
     total: Callable[[Floats], float]
     n_observed: int
-    slopes_by: Literal["2-point", "3-point"] = "3-point"  # in the search; the first for smooth ones
 
     def mean_loss(self, point: Floats) -> float:
         """Minus the mean for each end, so that slopes mean the same for any number of times."""
@@ -120,7 +119,7 @@ class Likelihood:
         """Where scipy's BFGS ends, which seeks a slope of the mean; good enough to start from."""
         with np.errstate(all="ignore"):
             minimum = optimize.minimize(
-                self.mean_loss, start, method="BFGS", jac=self.slopes_by, options={"gtol": slope}
+                self.mean_loss, start, method="BFGS", jac="3-point", options={"gtol": slope}
             )
         if minimum.fun >= IMPOSSIBLE:
             raise NotConvergedError(f"{self.name}: no maximum of the likelihood found")
