@@ -290,7 +290,7 @@ def test_how_the_job_runs_now_keeps_its_interval_and_is_compared_with() -> None:
     assert dollars == pytest.approx(8 * 20 * less_h * 730.5 / 40, rel=1e-3)
     line = found.document.answer[-1]
     assert line.startswith("Against today (full, every 4 h: 3.56")
-    assert f" and {dollars:,.2f} USD per 730.5 h of work" in line
+    assert f" and costs {dollars:,.2f} USD less per 730.5 h of work" in line
     assert "a month" not in said(found)
 
 
