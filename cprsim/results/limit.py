@@ -48,7 +48,8 @@ class HeldLimit:
         if self.is_target:
             missed = ", which it misses" if self.is_over else ""
             return f"{expected}; target {self.most:g}{missed}."
-        return f"{expected}; at most {self._known} ({self.bound_words}; limit {self.most:g})."
+        known = self._known if isnan(self.bound) else f"at most {self._known}"
+        return f"{expected}; {known} ({self.bound_words}; limit {self.most:g})."
 
     @property
     def cell(self) -> str:

@@ -377,6 +377,7 @@ DAILY = "node,start,end%s\n" + "".join(
 )  # fmt: skip
 # text, options, the beginning of the complaint (its line, where it has one), and the rest
 BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
+    ("[2025-04-01T00:00:00] Nodes a not responding, setting DOWN\n", {}, ":1: ", "no header?"),
     (f"{TIDY}a,1,2\n\na,3,x\n", HOURS, ":4: ", "end: 'x' is no time: leave such ends empty"),
     (f"{TIDY}a,1,2\na,inf,2\n", HOURS, ":3: ", "start: 'inf' is no finite number"),
     (f"{TIDY}a,1,2\na,5,4\n", HOURS, ":3: ", "end: the outage of 'a' ends before it begins"),

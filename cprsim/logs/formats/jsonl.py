@@ -101,7 +101,7 @@ def require_object(item: Any, line: int, path: PathLike[str], example: str) -> d
 
 
 FORMAT = LogFormat(
-    looks_like=lambda head: "JSON objects" if head[:1] in ("[", "{") else "",
+    looks_like=lambda head: "JSON objects" if re.match(r"\{|\[\s*[\[{]", head) else "",
     read=lambda log, spec: read_table(log, spec, json_pieces),
     order=80,
 )
