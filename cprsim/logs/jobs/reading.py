@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -165,15 +165,22 @@ def _job_names(files: list[Path]) -> dict[Path, str]:
 
 def _one_log(files: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
     """Logs of which one begins, and one ends, within the other: rotated ones, or older copies."""
-    ends = dict[Path, tuple[bytes, ...]]()
+    ends, holders = dict[Path, tuple[bytes, bytes]](), defaultdict[bytes, set[Path]](set)
     for file in files if len(files) > 1 else ():
         lines = _lines(file)
-        ends[file] = next(lines, b""), *deque(lines, 1)
+        first = next(lines, b"")
+        ends[file] = first, next(iter(deque(lines, 1)), first)
     marks = {line for lines in ends.values() for line in lines}
-    seen = {file: marks.intersection(_lines(file)) for file in ends}
-    for one, other in combinations(ends, 2):
-        if all(ends[one][at] in seen[other] or ends[other][at] in seen[one] for at in (0, -1)):
-            yield one, other
+    for file in ends:
+        for line in marks.intersection(_lines(file)):
+            holders[line].add(file)
+    pairs = {
+        tuple(sorted(map(files.index, (one, other))))
+        for one, (first, last) in ends.items()
+        for other in holders[first] - {one}
+        if other in holders[last] or one in holders[ends[other][1]]
+    }
+    yield from ((files[one], files[other]) for one, other in sorted(pairs))
 
 
 def _lines(path: Path) -> Iterator[bytes]:
