@@ -139,6 +139,10 @@ def halves(n_early: int, n_late: int, lost_early: int, lost_late: int) -> list[T
 
 
 LOST, LOST_H = no_failures()[0], no_failures()[1]
+SAVES: list[Told] = [
+    (220 * k + at_s, f"save.{word}", {"attempt": 0, "step": 10 * k})
+    for k in range(1, 10) for at_s, word in ((60, "start"), (80, "commit"))
+]  # fmt: skip
 BY_EVENTS = {"frames.hours.0.hours": 5000 / 3600, "values.n_failures": 1}
 TABLE = "start,end,last_step,last_saved_step,cause\n"
 UNREAD = {  # a column that could change the answer, and its cells
@@ -401,6 +405,9 @@ CASES: list[Case] = [
     Case("a-rotated-log-with-lines-of-both", {"a.log.1": lines(*job()[:9]), "a.log": lines(
         *job()[4:]), "old": lines(*job()[:3])}, "ledger old a.log a.log.1",
         BY_EVENTS | {"values.n_jobs": 1}),
+    Case("a-save-that-two-rotated-logs-tell", {
+        "a.log.1": lines(*job()[:2], *SAVES[:12]), "a.log": lines(*SAVES[10:], *job()[5:])},
+        "ledger a.log a.log.1", {"values.n_saves": 9, "values.n_failures": 1}),
     Case("events-with-other-signs", {"e.jsonl": lines(*job()).replace("save.", "save_")},
         "ledger e.jsonl", refused=("e.jsonl: 'save_start' is no event: write save.start",)),
     Case("lines-that-name-no-job", {"e.jsonl": lines(*job(), job="j") + lines(

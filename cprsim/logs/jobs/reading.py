@@ -92,12 +92,13 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     jobs, notes = dict[str, None](), list[Note]()
     unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
     job_of = _job_names([file for path in paths for file in _files(path)])
-    for file, other in _one_log([*job_of]):
+    shared = [*_one_log([*job_of])]
+    for file, other in shared:
         job_of |= {one: job_of[file] for one, job in job_of.items() if job == job_of[other]}
         notes.append(
             Note("merged", None, f"{file.name} and {other.name} have lines in common: one log")
         )
-    for file, job in job_of.items():
+    for number, (file, job) in enumerate(job_of.items()):
         n_events = 0
         for table in _tables(file, damaged, notes, time_unit):
             is_known = compute.field("event").isin((*EVENTS, *NOT_READ))
@@ -111,7 +112,8 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
             is_plain = (compute.field("event") == "progress") & (compute.field("part") == "")
             is_step = is_plain & ~compute.field("step").is_nan()
             steps.append(table.filter(is_step).select(["job", "time_ns", "step", "attempt"]))
-            other_tables.append(table.filter(~is_step))
+            others = table.filter(~is_step)
+            other_tables.append(others.append_column("file", pa.repeat(number, len(others))))
         if not n_events:
             said = f": it has {one_line(', '.join(unknown))}" * bool(unknown)
             raise trace_error(file, None, f"holds no event of docs/events.md{said}")
@@ -119,6 +121,11 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
         pa.concat_tables(tables).unify_dictionaries().to_pandas()
         for tables in (steps, other_tables)
     )
+    if shared:  # what two files tell is one event, what one file tells twice may be two
+        each = [*of_others.columns]
+        nth = of_others.groupby(each, dropna=False, observed=True, sort=False).cumcount()
+        of_others = of_others[~of_others.assign(nth=nth).drop(columns="file").duplicated()]
+    of_others = of_others.drop(columns="file")
     begins = of_others[of_others["event"].isin(("job.start", "train.resume", "rollback"))]
     begins = begins.sort_values("time_ns", kind="stable").groupby("job", observed=True)
     first = begins[["attempt", "step"]].first()
