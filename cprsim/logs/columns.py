@@ -54,7 +54,7 @@ FLAGS = {
 }  # fmt: skip
 MOST_STATES = 30
 NEARLY_ALL, FEW, SURELY = 0.9, 3, 7
-FAILURE_COUNTS = re.compile(
+FAILURE_COUNTS = re.compile(  # names of columns that say how many failures a row stands for
     r"(?:n|num|fail\w*|event|error)?[ _]?(?:count|failures|events|anzahl)", re.I
 )
 WITH_DIGITS = r"\S*\d\S*"

@@ -51,7 +51,7 @@ def recommendation(
 
 
 def maintained(recommended: Mapping[str, Any] | None) -> str:
-    """Words for what stands in a paper only; else empty."""
+    """Words for a system without maintained software; else empty."""
     is_paper = recommended is not None and recommended["runs_as"] is None
     return "no maintained implementation" if is_paper else ""
 

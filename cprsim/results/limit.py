@@ -53,13 +53,13 @@ class HeldLimit:
 
     @property
     def cell(self) -> str:
-        """What is limited, and the limit, marked if it is exceeded."""
+        """The limited loss and its limit, marked if exceeded."""
         words = "over" if self.is_over else "target" if self.is_target else "limit"
         return f"{self.quantity} {self._known} ({words} {self.most:g})"
 
     @property
     def _known(self) -> str:
-        """What is compared, or for a target what is expected; one job knows no bound."""
+        """The bound, or of a target the mean; a single replication has no bound."""
         shown = self.mean if self.is_target else self.bound
         return "not known" if isnan(shown) else f"{shown:.3g}"
 

@@ -289,7 +289,7 @@ MOST_ON_A_NODE = 2.5e12  # bytes: more than the GPUs of a node hold
 
 
 def warnings_of(experiment: Experiment, section: ClusterSection | None = None) -> dict[str, str]:
-    """Warnings of large states, of saves faster than storage, and of saves that overlap.
+    """Warnings of a horizon, large states, saves faster than storage, and overlapping saves.
 
     By what they are about: a key of the scenario, or a strategy and a tier.
     """

@@ -356,7 +356,7 @@ def waiting(summary: Quantities) -> float:
 
 
 def shows_waits(summary: Quantities) -> bool:
-    """Whether waits are so much of an overhead that they are shown."""
+    """Whether waits exceed the share of an overhead from which they are shown."""
     return waiting(summary) > WAITS_FROM * max(summary[OVERHEAD].mean, 0.0)  # not below it
 
 

@@ -227,9 +227,9 @@ def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str
 def _correlation(fitted: Fitted) -> list[str]:
     course = fitted.trend
     p_value = NO_NUMBER if isnan(course.p_value) else f"{course.p_value:.2g}"
-    share = percent(fitted.share_of_zero_gaps)
+    share = fitted.share_of_zero_gaps
     lines = [
-        f"Of the gaps {share} are zero, as nodes failed together.",
+        *([f"{percent(share)} of the gaps are zero, as nodes failed together."] if share else []),
         f"The halves of the log have {course.first_half} and {course.second_half} failures; p of "
         f"no trend: {p_value}.",
     ]

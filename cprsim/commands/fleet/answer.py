@@ -134,7 +134,8 @@ def _options(result: FleetResult) -> Table:
         shared = "nothing"  # nor do options differ in what they share
     have = "they share" if result.n_jobs > 1 else "it has"
     shared = f"; {have} {shared}" if shared else ""
-    spares = max(with_spares(result.parts(option)) for option in result.options)
+    every_part = [of for option in result.options for of in result.parts(option).items()]
+    spares = with_spares({part: amount for part, amount in every_part if amount})
     cost = f"{_unit(result)} per {_month(result)}{spares}"
     times = f", {result.histories:,} histories" if result.histories > 1 else ""
     return Table(

@@ -155,7 +155,7 @@ def select(
             for name, candidate in decided.best.items()
         },
         formula=tuple(as_candidate(candidate, rule) for rule, candidate in _formula(evaluator)),
-        front={name: tuple(map(as_candidate, candidate)) for name, candidate in fronts},
+        front={name: tuple(map(as_candidate, candidates)) for name, candidates in fronts},
         notes=(*(() if curve is None or not limited else curve.notes), *_notes(evaluator, decided)),
         left_out=evaluator.left_out,
         limited=limited,
