@@ -246,7 +246,6 @@ def jump_cycles(sim: Sim, capture: int, n: int, per_h: float) -> None:
             flight.content_h += n * every_h
             flight.due_h += n * every_h
             flight.completes_h += n * every_h
-            flight.begun_h += passed_h
             flight.at_h += passed_h
             flight.number += n_begun
 

@@ -102,16 +102,26 @@ def failure_h(sim: Sim, cost: CostSpec, n: int) -> float:
     return float(sim.drawn.of_failures[cost.table, n, sim.row]) if varies else cost.hours
 
 
-def next_flight(sim: Sim) -> tuple[float, int, int]:
-    """When the next save in flight commits, its capture and place; of one instant the first."""
+def next_commit_h(sim: Sim) -> float:
+    """When the next save in flight commits; infinite if none is in flight."""
     spec, job = sim.spec, sim.job
-    at_h, begun_h, first, place = inf, inf, NONE, NONE
+    at_h = inf
+    for capture in range(spec.n_captures):
+        for n in range(job.saves[capture].n_in_flight):
+            at_h = min(at_h, job.flights[capture][n].at_h)
+    return float(at_h)
+
+
+def first_to_commit(sim: Sim, until_h: float) -> tuple[int, int]:
+    """Capture and place of the save in flight that began first of those due by an instant."""
+    spec, job = sim.spec, sim.job
+    order, first, place = job.latest + 1, NONE, NONE
     for capture in range(spec.n_captures):
         for n in range(job.saves[capture].n_in_flight):
             flight = job.flights[capture][n]
-            if flight.at_h < at_h or (flight.at_h == at_h and flight.begun_h < begun_h):
-                at_h, begun_h, first, place = flight.at_h, flight.begun_h, capture, n
-    return at_h, first, place
+            if flight.at_h <= until_h and flight.order < order:
+                order, first, place = flight.order, capture, n
+    return first, place
 
 
 def begin_saves(sim: Sim) -> None:
@@ -160,12 +170,24 @@ def end_stall(sim: Sim) -> None:
 
 def commit(sim: Sim, capture: int, content_h: float, number: int, completing: bool) -> None:
     """A save comes to its end; the flushes that follow it begin."""
-    spec, job, drawn, row = sim.spec, sim.job, sim.drawn, sim.row
+    spec, job = sim.spec, sim.job
     if spec.captures[capture].checks and job.error_h < inf:
         job.noticed_at_h = job.now_h
     if not completing:
         note(sim, EventKind.SUB_SAVE_COMMITTED, NONE)
-        return
+    elif store(sim, capture, content_h, number) and spec.captures[capture].is_followed:
+        for flush in range(spec.n_captures):
+            if (
+                spec.captures[flush].after == capture
+                and is_flushed(spec, flush, content_h)
+                and job.saves[flush].n_in_flight < spec.captures[flush].in_flight
+            ):
+                begin_flush(sim, flush, content_h)
+
+
+def store(sim: Sim, capture: int, content_h: float, number: int) -> bool:
+    """Keep what a save holds on its tier, unless the save fails; return whether it is kept."""
+    spec, job, drawn, row = sim.spec, sim.job, sim.drawn, sim.row
     saves = spec.captures[capture]
     p_corrupt = spec.tiers[saves.tier].p_corrupt
     corrupt = False
@@ -173,38 +195,35 @@ def commit(sim: Sim, capture: int, content_h: float, number: int, completing: bo
         u = uniform(drawn.keys[capture, row], number)
         if u < saves.p_fail:
             note(sim, EventKind.SAVE_ABANDONED, NONE)
-            return
+            return False
         corrupt = u < saves.p_fail + (1.0 - saves.p_fail) * p_corrupt
     job.n_saves += 1
     keep(sim, saves.tier, content_h, corrupt)
     note(sim, EventKind.SAVE_COMMITTED, NONE)
-    if not saves.is_followed:
-        return
-    for flush in range(spec.n_captures):
-        if (
-            spec.captures[flush].after == capture
-            and is_flushed(spec, flush, content_h)
-            and job.saves[flush].n_in_flight < spec.captures[flush].in_flight
-        ):
-            begin_flush(sim, flush, content_h)
+    return True
 
 
 def begin_flush(sim: Sim, capture: int, content_h: float) -> None:
-    """A flush begins."""
+    """A flush begins; one without a duration ends at once."""
     spec, job = sim.spec, sim.job
     saves, number = spec.captures[capture], job.saves[capture].n_begun
     job.saves[capture].n_begun += 1
     flight = job.flights[capture][job.saves[capture].n_in_flight]
     flight.content_h, flight.number, flight.due_h, flight.completes_h = content_h, number, 0.0, 0.0
     note(sim, EventKind.SAVE_STARTED, NONE)
-    go_behind(sim, capture, save_h(sim, saves.background, number))
+    behind_h = save_h(sim, saves.background, number)
+    if behind_h > 0.0:
+        go_behind(sim, capture, behind_h)
+    else:
+        store(sim, capture, content_h, number)
 
 
 def go_behind(sim: Sim, capture: int, behind_h: float) -> None:
     """Move the stalling save to the background, for `behind_h` hours."""
     job = sim.job
     flight = job.flights[capture][job.saves[capture].n_in_flight]
-    flight.begun_h, flight.at_h, flight.order = job.now_h, job.now_h + behind_h, job.latest
+    job.latest += 1
+    flight.at_h, flight.order = job.now_h + behind_h, job.latest
     job.saves[capture].n_in_flight += 1
 
 
@@ -217,11 +236,11 @@ def remove_flight(sim: Sim, capture: int, place: int) -> None:
 
 
 def commit_all_due(sim: Sim, until_h: float) -> None:
-    """Commit whatever is in flight and due by an instant, in the order of the instants."""
+    """Commit whatever is in flight and due by an instant, in the order in which it began."""
     job = sim.job
     while True:
-        at_h, capture, place = next_flight(sim)
-        if at_h > until_h:
+        capture, place = first_to_commit(sim, until_h)
+        if capture == NONE:
             return
         flight = job.flights[capture][place]
         content_h, number, completing = flight.content_h, flight.number, flight.completes_h < inf

@@ -49,10 +49,9 @@ class Flight:
     content_h: float  # progress of what it saves
     due_h: float  # progress from which it is due again if it is abandoned ...
     completes_h: float  # ... and completes a content; infinite: it is a part of one
-    begun_h: float  # instant at which it left the stall
     at_h: float  # instant at which it commits
     number: int  # of those of its capture that began before
-    order: int  # of the latest copy as it began
+    order: int  # of its begin in the background, among those of all copies
 
 
 @record

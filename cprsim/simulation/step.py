@@ -149,7 +149,7 @@ def next_event(sim: Sim, fails_at_h: float) -> Next:
         at_h = min(at_h, reaches_h)
     elif job.stalled_by != NONE:
         at_h = min(at_h, job.stall_ends_at_h)
-    commits_h, _, _ = saves.next_flight(sim)
+    commits_h = saves.next_commit_h(sim)
     return Next(fails_h, min(at_h, commits_h), commits_h, per_h, reaches_h, target_h)
 
 

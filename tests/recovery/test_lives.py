@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from cprsim.job.distributions import Constant, Mixture
 from cprsim.job.policy import Elastic, Groups, Medium, Ring, Rule, Tax, Tier, To, WhenBusy
 from cprsim.job.records import Clock, Holds, Role, Storage, SubSaves
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
@@ -23,7 +24,16 @@ from tests.recovery.lives import (
     rule,
     saves,
 )
-from tests.simulators import FULL, PARTIAL, SIMULATORS, draws_of, failures, job_of, ran
+from tests.simulators import (
+    FULL,
+    PARTIAL,
+    SIMULATORS,
+    assert_same_outcome,
+    draws_of,
+    failures,
+    job_of,
+    ran,
+)
 
 AGAIN = from_start("reschedule 2")  # the last rule of most jobs
 BACK = rule("all", "", "remote")
@@ -474,3 +484,22 @@ def test_a_server_that_fails_twice_loses_nothing_twice_in_the_net_count(simulato
     stale = ran(simulator, job, struck, draws_of(job)).stale
     assert [shard.progress_h - shard.content_h for shard in stale] == [2, 5, 6, 1]
     assert [shard.progress_h - shard.fresh_h for shard in stale] == [2, 3, 6, 1]
+
+
+@pytest.mark.parametrize("behind_h", [None, 1.0])
+@pytest.mark.parametrize("simulator", ["simpy", "loop"])
+def test_saves_that_commit_at_one_instant_do_so_in_the_order_in_which_they_began(
+    simulator: str, behind_h: float | None
+) -> None:
+    one_or_two = Mixture((0.5, 0.5), (Constant(1.0), Constant(2.0)))
+    captures = (
+        replace(saves("memory", 1, in_flight=2), background=one_or_two),
+        saves("remote", after="memory", behind_h=behind_h, in_flight=2),
+    )
+    of = saving(*captures, tiers=(memory(Ring(2)), remote()), rules=(BACK,))
+    struck = failures("6.5 everything 0 1 2 3", [scope.name for scope in of.scopes])
+    for seed in range(8):
+        draws = draws_of(of, seed)
+        assert_same_outcome(
+            ran(simulator, of, struck, draws), ran("naive", of, struck, draws), seed
+        )
