@@ -20,7 +20,7 @@ from cprsim.simulation.job import NOTICE, ScopedFailure, SimulatedJob
 from tests.recovery.naive_copies import Content, Copies
 from tests.recovery.outcome import ReplicationDraws, ReplicationOutcome, StaleShard
 
-# Section 12 of docs/model.md
+# Section 9 of docs/model.md
 MAX_FAILURES_WITHOUT_PROGRESS, NO_WORK_H = 1000, 1e-9
 HARDLY_AFTER, MAX_SLOWDOWN = 5000, 10.0
 
@@ -41,7 +41,7 @@ class Save:
     number: int  # how many of the capture began before
     content_h: float
     ends_at_h: float  # the stall, or the background
-    due: list[tuple[float, bool]]  # what it stands for: 3.8, `Replication.due`
+    due: list[tuple[float, bool]]  # what it stands for: 2.7, `Replication.due`
     on: set[int] = field(default_factory=set)  # of a flush: slots that have what it copies
 
 
@@ -121,7 +121,7 @@ class Replication:
         self.n_begun, self.n_saves = dict.fromkeys(self.copies.tiers, 0), 0
         self.captures = [capture for capture in job.policy.captures if capture.after is None]
         self.next_due_h = {capture.tier: self.on_grid_h(capture) for capture in self.captures}
-        # 3.8: the progress at which each became due, and whether it completes a content
+        # 2.7: the progress at which each became due, and whether it completes a content
         self.due: dict[str, list[tuple[float, bool]]] = {tier: [] for tier in self.next_due_h}
         self.stalling: Save | None = None
         self.background: list[Save] = []
@@ -155,14 +155,14 @@ class Replication:
                 self.notice()
                 continue
             if self.finished is None and self.is_now(limit_h):
-                self.finished = ends_there and self.progress_h > 0.0  # 6
+                self.finished = ends_there and self.progress_h > 0.0  # 4
             if self.finished is None:
                 self.let_the_job_go_on()
             if self.finished is not None:
                 break
             if self.takes_in():
                 continue
-            if fails_now:  # 5: what ends at an instant ends before a failure of that instant
+            if fails_now:  # docs/model.md, 6: what ends ends before a failure of that instant
                 fails_now = False
                 if self.clock_runs():
                     self.fail(self.failures[self.n_seen])
@@ -189,11 +189,11 @@ class Replication:
         return AT_ONCE * self.job.useful_h
 
     def is_now(self, at_h: float) -> bool:
-        """Whether an instant has come: the page's 5, what ends at an instant."""
+        """Whether an instant has come (docs/model.md, 6)."""
         return at_h <= self.now_h + self.at_once_h
 
     def under_way(self) -> list[tuple[float, Callable[[], None]]]:
-        """When each save, stage and repair ends, and what then happens; in the order of 5."""
+        """When each save, stage and repair ends, and what then happens, in the order of the model."""
         stalls = [] if self.stalling is None else [self.stalling]
         return [
             *((save.ends_at_h, partial(self.end_background, save)) for save in self.background),
@@ -244,7 +244,7 @@ class Replication:
         return len({n // elastic.unit_nodes for n, slot in units if slot in recovering})
 
     def is_held_up(self) -> bool:
-        """3.3 and 3.5. Asked after `let_the_job_go_on`: what could be saved is being saved."""
+        """2.3 and 2.5. Asked after `let_the_job_go_on`: what could be saved is being saved."""
         waits_for_a_commit = any(self.due.values()) or self.progress_h >= self.job.useful_h
         return self.stalling is not None or self.saves_for_stop or bool(waits_for_a_commit)
 
@@ -288,7 +288,7 @@ class Replication:
     def pass_hours(self, until_h: float, worked_to_h: float | None) -> None:
         """Book the hours from now on; `worked_to_h`: the stretch of work ends with them."""
         hours, blocking = until_h - self.now_h, self.blocking_stages()
-        if blocking:  # 4.7
+        if blocking:  # 6.7
             self.book(min(blocking, key=records.STAGE_ORDER.index).value, hours)
         elif self.is_held_up():
             self.book("save", hours)
@@ -318,10 +318,10 @@ class Replication:
         if hours > 0.0:
             self.hours[part] += hours
 
-    # ----------------------------------------------------------------- 3. saves
+    # ----------------------------------------------------------------- 2. saves
 
     def on_grid_h(self, capture: SaveSchedule) -> float:
-        """3.1: the first whole multiple beyond the progress, up to T; never on notice alone."""
+        """2.1: the first whole multiple beyond the progress, up to T; never on notice alone."""
         useful_h, every_h = self.job.useful_h, capture.every_h
         if every_h is None or every_h >= useful_h * (1.0 - ROUNDING):
             return inf
@@ -331,17 +331,17 @@ class Replication:
         return useful_h if due_h > useful_h * (1.0 - ROUNDING) else due_h
 
     def has_reached(self, due_h: float) -> bool:
-        """3.1: but for rounding, by which the grids of two tiers differ."""
+        """2.1: but for rounding, by which the grids of two tiers differ."""
         if due_h >= self.job.useful_h:
             return self.progress_h >= due_h
         return self.progress_h * (1.0 + ROUNDING) >= due_h
 
     def captures_due(self) -> list[SaveSchedule]:
-        """3.1: in the policy's order, with those that the progress has just reached."""
+        """2.1: in the policy's order, with those that the progress has just reached."""
         for capture in self.captures:
             due_h = self.next_due_h[capture.tier]
             if self.has_reached(due_h):
-                completes = round(due_h / capture.every_h) % capture.parts == 0  # 3.2
+                completes = round(due_h / capture.every_h) % capture.parts == 0  # 2.2
                 self.due[capture.tier].append((due_h, completes))
                 self.next_due_h[capture.tier] = self.on_grid_h(capture)
         return [capture for capture in self.captures if self.due[capture.tier]]
@@ -352,13 +352,13 @@ class Replication:
             if not (due := self.captures_due()):
                 last_h = [save.content_h for save in self.background if save.capture.after is None]
                 if self.progress_h >= self.job.useful_h > max(last_h, default=0.0):
-                    self.finished = True  # 3.5
+                    self.finished = True  # 2.5
                 return
             capture, has_room = due[0], self.has_room(due[0])
             if not has_room and capture.when_busy is records.WhenBusy.WAIT:
-                return  # 3.3. Reading: in its turn
+                return  # 2.3. Reading: in its turn
             stands_for, self.due[capture.tier] = self.due[capture.tier], []
-            if has_room:  # 3.2: it holds the progress at its start
+            if has_room:  # 2.2: it holds the progress at its start
                 save = self.stalling = self.new_save(capture, self.progress_h, stands_for)
                 name = f"stall/{capture.tier}"
                 save.ends_at_h = self.now_h + self.cost_h(capture.stall, name, save.number)
@@ -396,14 +396,14 @@ class Replication:
         if not any(completes for _, completes in save.due):
             return
         u = self.draws.uniform(tier.name, save.number)
-        if u < source.p_fail:  # 3.6
+        if u < source.p_fail:  # 2.6
             return
         corrupt = u < source.p_fail + (1.0 - source.p_fail) * tier.p_corrupt
         contents = self.copies.kept[tier.name]
-        contents.append(Content(save.content_h, corrupt, self.copies.live_copies(tier)))  # 2.2
-        del contents[: -tier.generations]  # 2.4. Reading: the newest in order of commit
+        contents.append(Content(save.content_h, corrupt, self.copies.live_copies(tier)))  # 5.2
+        del contents[: -tier.generations]  # 5.4. Reading: the newest in order of commit
         self.n_saves += 1
-        for capture in self.policy.captures:  # 3.4
+        for capture in self.policy.captures:  # 2.4
             if capture.after == tier.name:
                 number = round(save.content_h / source.every_h)
                 if number % capture.every_nth == 0 and self.has_room(capture):
@@ -416,7 +416,7 @@ class Replication:
             return 0.0
         return cost.mean_h if isinstance(cost, Constant) else self.draws.hours(name, n)
 
-    # ----------------------------------------------------------------- 4. failures
+    # ----------------------------------------------------------------- 6. failures
 
     def fail(self, failure: ScopedFailure) -> None:
         self.n_seen += 1
@@ -463,7 +463,7 @@ class Replication:
             self.finished = False
             return
         scope = self.job.scopes[failure.scope]
-        if scope.needs_node and self.n_pooled is not None:  # 5: a slot without a node loses none
+        if scope.needs_node and self.n_pooled is not None:  # 3: a slot without a node loses none
             for slot, repair_h in zip(failure.slots, failure.repair_h, strict=True):
                 if slot in struck - self.vacant:
                     self.vacant.add(slot)
@@ -528,10 +528,10 @@ class Replication:
             capture = self.policy.followed_by(capture)
         return hours
 
-    # ----------------------------------------------------------------- 4. what a failure takes
+    # ----------------------------------------------------------------- 6. what a failure takes
 
     def choose(self, scope: Scope, struck: set[int], nth: int) -> Recovery:
-        """4.2 and 4.3: the first rule that holds, and what it goes back to."""
+        """6.2 and 6.3: the first rule that holds, and what it goes back to."""
         tried_h = 0.0
         for n, rule in enumerate(self.policy.rules):
             of_roles = {slot for role in rule.roles for slot in self.copies.role_slots[role]}
@@ -556,7 +556,7 @@ class Replication:
         return Recovery(len(others), last, {*struck}, tried_h)
 
     def revert(self, recovery: Recovery, struck: set[int]) -> None:
-        """4.4"""
+        """6.4"""
         rule = recovery.rule
         if rule.reverts is Reverts.ALL:
             self.roll_back(recovery)
@@ -579,8 +579,8 @@ class Replication:
         self.errors_h = [error_h for error_h in self.errors_h if error_h < self.progress_h]  # 7.2
         if not self.errors_h:
             self.noticed_at_h = inf
-        self.copies.drop_beyond(self.progress_h * (1.0 + ROUNDING))  # 2.5
-        for capture in self.captures:  # 3.8
+        self.copies.drop_beyond(self.progress_h * (1.0 + ROUNDING))  # 5.5
+        for capture in self.captures:  # 2.7
             self.due[capture.tier] = self.not_undone(self.due[capture.tier])
             if not self.has_reached(self.next_due_h[capture.tier]):
                 self.next_due_h[capture.tier] = self.on_grid_h(capture)
@@ -589,7 +589,7 @@ class Replication:
         return [(due_h, completes) for due_h, completes in due if self.has_reached(due_h)]
 
     def abandon_saves(self, rule: Rule, scope: Scope) -> None:
-        """3.7 and 3.8"""
+        """6.5 and 2.7"""
         if rule.is_transparent:
             return
         self.saves_for_stop = False
@@ -603,14 +603,14 @@ class Replication:
                 self.due[save.capture.tier] += self.not_undone(save.due)
 
     def outlives(self, save: Save) -> bool:
-        """3.7: a flush goes on while what it copies is there, on all shards."""
+        """6.5: a flush goes on while what it copies is there, on all shards."""
         if save.capture.after is None or save.content_h > self.progress_h:
             return False
         tier = self.copies.tiers[save.capture.after]
         return self.copies.survives(tier, save.on, self.copies.role_slots[tier.role])
 
     def recover(self, recovery: Recovery, struck: set[int]) -> None:
-        """4.6"""
+        """6.6"""
         takes_over = recovery.rule.reverts is Reverts.ALL
         if recovery.shards is not None and not takes_over:
             self.load_no_more(recovery.shards)
@@ -630,7 +630,7 @@ class Replication:
         self.recoveries.append(recovery)
         self.end_what_ends()
 
-    # ----------------------------------------------------------------- 5. stages
+    # ----------------------------------------------------------------- 3. stages
 
     def plan(self, recovery: Recovery, scope: Scope, progress_h: float, nth: int) -> list[float]:
         """Hours of each stage, as far as they are known before."""
@@ -648,7 +648,7 @@ class Replication:
                     hours = inf if recovery.link.transfer_h(1) > 0.0 else 0.0
                 elif source is not None:
                     hours += self.cost_h(source.load, f"load/{source.name}", nth)
-            elif stage.kind is StageKind.RETRY:  # 5
+            elif stage.kind is StageKind.RETRY:  # 3
                 n_fail = self.draws.hours(f"attempts/{recovery.number}", nth)
                 recovery.n_fail = int(n_fail)
                 name = f"operator/{recovery.number}/{n}"
@@ -660,7 +660,7 @@ class Replication:
 
     def enter_next_stage(self, recovery: Recovery) -> None:
         """Go on to the next stage that takes time, or end."""
-        again = recovery.retries  # 5: after a retry the restart begins anew
+        again = recovery.retries  # 3: after a retry the restart begins anew
         while True:
             if recovery.at >= 0 and recovery.stage.copies_again:
                 self.copies.left |= recovery.slots
@@ -710,7 +710,7 @@ class Replication:
             self.copies.left.discard(slot)
 
     def grows_at_h(self, every_h: float) -> float:
-        """5: when the job takes in the slots that wait for it to grow, if nothing else makes it."""
+        """3: when the job takes in the slots that wait for it to grow, if nothing else makes it."""
         if every_h in (0.0, inf):
             return self.now_h + every_h
         n = whole_multiples(self.now_h, every_h)
@@ -718,7 +718,7 @@ class Replication:
         return self.now_h if is_now else (n + 1) * every_h
 
     def takes_in(self) -> bool:
-        """5: as it would stand still at speed 0 without the slots that wait for it to grow."""
+        """3: as it would stand still at speed 0 without the slots that wait for it to grow."""
         growing = [recovery for recovery in self.recoveries if recovery.grows]
         stands_still = not self.blocking_stages() and not self.is_held_up() and self.speed() == 0.0
         if self.finished is not None or not stands_still:
@@ -728,7 +728,7 @@ class Replication:
         return bool(growing)
 
     def give_nodes(self) -> None:
-        """5: in the order in which slots asked; of a wait for each the others wait on their own."""
+        """3: in the order in which slots asked; of a wait for each the others wait on their own."""
         while self.queue and self.n_pooled:
             self.n_pooled -= 1
             self.vacant.remove(self.queue.pop(0))
@@ -738,10 +738,10 @@ class Replication:
                 recovery.slots -= waiting
                 self.recoveries.append(replace(recovery, slots=waiting, ends_at_h=inf))
 
-    # ----------------------------------------------------------------- 5. loads over the link
+    # ----------------------------------------------------------------- 3. loads over the link
 
     def load_no_more(self, shards: set[int]) -> None:
-        """5: these are taken back again. What all have gone back to is loaded as a whole."""
+        """3: these are taken back again. What all have gone back to is loaded as a whole."""
         for recovery in self.recoveries:
             if recovery.shards is not None and recovery.rule.reverts is not Reverts.ALL:
                 recovery.shards -= shards
@@ -761,7 +761,7 @@ class Replication:
         ]  # fmt: skip
 
     def bytes_per_hour(self) -> float:
-        """5: of each shard that goes over the one link, of whatever recovery."""
+        """3: of each shard that goes over the one link, of whatever recovery."""
         if not self.loading:
             return 0.0
         n_shards = sum(len(recovery.left_bytes) for recovery in self.loading)
@@ -769,7 +769,7 @@ class Replication:
         return min(link.server_bandwidth_bytes_per_h, link.bandwidth_bytes_per_h / n_shards)
 
     def move_bytes(self, until_h: float) -> None:
-        """5: what goes over the link from now on."""
+        """3: what goes over the link from now on."""
         per_h = self.bytes_per_hour()
         for recovery in self.loading:
             for shard, left in list(recovery.left_bytes.items()):

@@ -25,18 +25,18 @@ class Copies:
         self.tiers = {tier.name: tier for tier in job.policy.tiers}
         self.role_slots = {role.name: [*job.cluster.slots(role.name)] for role in job.cluster.roles}
         self.kept: dict[str, list[Content]] = {
-            name: [Content(0.0, False, set())] if isinstance(tier.placement, Outside) else []  # 2.4
+            name: [Content(0.0, False, set())] if isinstance(tier.placement, Outside) else []  # 5.4
             for name, tier in self.tiers.items()
         }
-        self.without: dict[int, Level] = {}  # slot: the most lasting level, 2.2
-        self.left: set[int] = set()  # slots that have left the live tiers, 2.6
+        self.without: dict[int, Level] = {}  # slot: the most lasting level, 5.2
+        self.left: set[int] = set()  # slots that have left the live tiers, 5.6
 
     def drop_beyond(self, content_h: float) -> None:
         for name, contents in self.kept.items():
             self.kept[name] = [one for one in contents if one.content_h <= content_h]
 
     def wipe(self, scope: Scope, struck: set[int]) -> list[str]:
-        """2.1: the tiers that lose copies.
+        """5.1: the tiers that lose copies.
 
         Reading: up to `Scope.wipes`, also where less than a node fails and is replaced.
         """
@@ -48,12 +48,12 @@ class Copies:
         return wiped
 
     def survives(self, tier: Tier, on: set[int], shards: Collection[int]) -> bool:
-        """2.3: whether these shards are there, of a content of which these slots have copies."""
+        """5.3: whether these shards are there, of a content of which these slots have copies."""
         slots = self.role_slots[tier.role]
         return all(self.shard_survives(tier.placement, slots, on, shard) for shard in shards)
 
     def live_survives(self, name: str, rule: Rule, struck: set[int]) -> bool:
-        """2.6: whether what a rule needs is there, of a tier that some slots have left."""
+        """5.6: whether what a rule needs is there, of a tier that some slots have left."""
         tier = self.tiers[name]
         members = [slot for slot in self.role_slots[tier.role] if slot not in self.left]
         place, size = tier.placement, len(members)
@@ -85,12 +85,12 @@ class Copies:
         return len(members - on) <= placement.tolerates
 
     def live_copies(self, tier: Tier) -> set[int]:
-        """2.2: on the slots that are not without the level."""
+        """5.2: on the slots that are not without the level."""
         level = tier.medium.level
         return {s for s in self.role_slots[tier.role] if self.without.get(s, -1) < level}
 
     def needed(self, rule: Rule, tier: Tier, struck: set[int]) -> set[int]:
-        """2.3: shards that have to be there."""
+        """5.3: shards that have to be there."""
         shards = set(self.role_slots[tier.role])
         return shards & struck if rule.reverts is Reverts.STRUCK else shards
 
