@@ -37,7 +37,7 @@ from cprsim.recovery.paper import strategy
 from cprsim.results.pipeline import blocks_of
 from cprsim.scenario.assemble import Experiment
 from cprsim.simulation.blocks import run_block
-from cprsim.simulation.cluster import BlockOfJobs, JobResult, SharedCluster, run_fleet, run_one
+from cprsim.simulation.cluster import JobResult, ReplicationBlock, SharedCluster, run_fleet, run_one
 from cprsim.simulation.draws import BlockDraws
 from cprsim.simulation.folding import cost_breakdown, shard_loss
 from cprsim.simulation.job import NOTICE, ScopedFailure, SimulatedJob
@@ -86,7 +86,7 @@ def over_storage(job: SimulatedJob, failures: Any, draws: BlockDraws) -> Replica
     """One replication on a SimPy cluster whose storage is as fast as all saves and loads need."""
     captures = frozenset(range(len(job.policy.captures)))
     cluster = SharedCluster(n_spares=job.cluster.n_spares, storage_bytes_per_h=1e15)
-    block = BlockOfJobs(job, failures, draws, SharedSaves(captures))
+    block = ReplicationBlock(job, failures, draws, SharedSaves(captures))
     (of,) = run_fleet(cluster, [0.0], [(block, 0)])
     return outcome_of_result(of)
 

@@ -7,6 +7,7 @@ each event `step` updates the state of the job. A repair is a process. Free node
 
     job:   arrives --(gets its nodes)--> runs --(processes an event)--> runs ... --> leaves
     node:  free --(a slot or a job takes it)--> in a job --(fails)--> in repair --> free
+           in a job --(the job leaves)--> free
 
 `instants` orders simultaneous events. `run_one` runs a single job, `run_fleet` several.
 """
@@ -29,14 +30,14 @@ from cprsim.simulation.instants import ARRIVALS, JOBS, RETURNS, Instant, Process
 from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.log import LogLines
 from cprsim.simulation.nodes import FreeNodes, NodeRequest
-from cprsim.simulation.saves import wanted
+from cprsim.simulation.saves import needed_by_step
 from cprsim.simulation.spec import COLUMNS, FINISHED, NONE, RUNNING, SAME_INSTANT, spec_of
 from cprsim.simulation.state import N_OF_LOSS, Drawn, no_recovery, sim_of
 from cprsim.simulation.step import FailedSlots, complete, fail, next_event, start
 from cprsim.simulation.storage import NOT_SHARED, SharedSaves, SharedStorage, Transfers
 from cprsim.simulation.strikes import ScopedFailures, next_failure
 
-FIRST_DRAWS_OF_BLOCK = 64  # values of each cost that a new block draws
+FIRST_DRAWS_OF_BLOCK = 64  # number of values of each cost that a new block draws
 
 # --------------------------------------------------------------------------- shared resources
 
@@ -59,9 +60,9 @@ class SharedCluster:
     ) -> None:
         self.env = TickClock()
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
-        # All running jobs together have at most `n_nodes` slots: jobs do not start on spares
+        # Running jobs have at most `n_nodes` slots together: spares admit no further job
         self.job_slots = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
-        self.n_to_drop = 0  # nodes in repair whose job has left: if nodes are unlimited, they leave
+        self.n_to_drop = 0  # if nodes are unlimited: those in repair whose job has left
         self.storage: SharedStorage | None = None
         if storage_bytes_per_h < inf:
             self.storage = SharedStorage(self.env, storage_bytes_per_h)
@@ -81,7 +82,7 @@ class SharedCluster:
             self.free.put(1)
 
     def release_nodes(self, n: int, n_vacant: int) -> None:
-        """Free the nodes of a leaving job of `n` slots, of which `n_vacant` have no node."""
+        """Free the limited nodes of a leaving job of `n` slots; `n_vacant` have none."""
         if self.job_slots is None:
             self.n_to_drop += n_vacant
             return
@@ -93,7 +94,7 @@ class SharedCluster:
 # --------------------------------------------------------------------------- failures and draws
 
 
-class BlockOfJobs:
+class ReplicationBlock:
     """A block of a job's replications: their failures and random draws, extended on demand."""
 
     def __init__(
@@ -106,7 +107,7 @@ class BlockOfJobs:
         self.job, self.failures, self.draws = job, failures, draws
         self.shared_saves = shared_saves
         self.spec, _ = spec_of(job)
-        self.losses: Floats = np.zeros((2 * self.spec.n_slots, N_OF_LOSS))  # of one event
+        self.losses: Floats = np.zeros((2 * self.spec.n_slots, N_OF_LOSS))  # a buffer
         self.draw_costs(FIRST_DRAWS_OF_BLOCK)
         self.draw_failures(1)
 
@@ -117,7 +118,7 @@ class BlockOfJobs:
         self.drawn = Drawn(*map(memoryview, self.draws.first(n)))  # type: ignore[arg-type]
 
     def draw_failures(self, n_chunks: int) -> None:
-        """Draw the failures of at least the first n chunks of time."""
+        """Draw the failures of the first n chunks, consecutive parts of the failures' clock."""
         drawn = self.failures.strikes(n_chunks)
         self.strikes = type(drawn)(drawn.until_h, *map(memoryview, drawn[1:]))  # type: ignore[arg-type]
         self.no_failure = FailedSlots(NONE, self.strikes.slot[:0], self.strikes.repair_h[:0])
@@ -143,12 +144,12 @@ class RunningJob:
     """A running job; its times are hours since its start, at `began_h` on the cluster's clock."""
 
     def __init__(
-        self, cluster: SharedCluster, block: BlockOfJobs, row: int, number: int = 0
+        self, cluster: SharedCluster, block: ReplicationBlock, row: int, number: int = 0
     ) -> None:
         self.cluster, self.block, self.row = cluster, block, row
         self.rank = EventPriority(JOBS + number)
         # skip whole cycles of work and save, for speed; saves over a shared storage vary
-        self.skips = not block.shared_saves.captures
+        self.skips_cycles = not block.shared_saves.captures
         self.log: LogLines | None = None
 
     def run(self, arrive_h: float = 0.0) -> Process:
@@ -160,21 +161,23 @@ class RunningJob:
         self.begin(env.at_h)
         self.find_next_event()
         while self.job.status == RUNNING:
-            own = Instant(env, self.began_h + self.to_h, self.rank)
+            own_event = Instant(env, self.began_h + self.next_h, self.rank)
             transfers = [flow.over for flow in self.transfers.flows.values()]
-            others = [*self.requests, *transfers]
-            yield env.any_of((own, *others)) if others else own
-            if not any(event.processed for event in (own, *transfers)):
-                yield Instant(env, env.at_h, self.rank)  # only nodes: let earlier jobs act first
-            if any(other.triggered for other in others):
-                self.apply_shared_events(self.to_h if own.processed else env.at_h - self.began_h)
+            shared_events = [*self.requests, *transfers]
+            yield env.any_of((own_event, *shared_events)) if shared_events else own_event
+            if not any(event.processed for event in (own_event, *transfers)):
+                # only a node came: jobs that arrived earlier act first
+                yield Instant(env, env.at_h, self.rank)
+            if any(event.triggered for event in shared_events):
+                is_own = own_event.processed
+                self.apply_shared_events(self.next_h if is_own else env.at_h - self.began_h)
             else:
                 self.apply_own_event()
             self.find_next_event()
         return self.end(n_nodes)
 
     def begin(self, now_h: float) -> None:
-        """Initialise the job's state at the instant at which it has its nodes."""
+        """Initialise the job's state when it has got its nodes."""
         block, self.began_h = self.block, now_h
         self.sim = sim_of(block.job, block.drawn, self.row, block.losses, self.log)
         self.job = self.sim.job
@@ -185,7 +188,7 @@ class RunningJob:
         start(self.sim)
 
     def find_next_event(self) -> None:
-        """Find the job's next event and its instant; before it, start transfers and skip cycles."""
+        """Start transfers, skip whole cycles of work and save, and find the job's next event."""
         job, free = self.job, self.cluster.free
         while job.status == RUNNING:
             self.prepare_draws()
@@ -194,28 +197,28 @@ class RunningJob:
                 self.log.resumes(job)
             job.n_free = n_free = int(free.level)
             self.event = event = next_event(self.sim, fails_at_h)
-            self.apply_node_changes(n_free)  # `next_event` admits returned nodes to elastic jobs
+            self.apply_outcome(n_free)  # `next_event` admits returned nodes to elastic jobs
             if job.status != RUNNING:
                 return
             if self.transfers.start_new(self.sim):
                 continue
             if self.log is not None:
                 self.log.name_activity(job)
-            may_skip = self.skips and not self.requests and not self.transfers.flows
+            may_skip = self.skips_cycles and not self.requests and not self.transfers.flows
             if not may_skip or not skip_cycles(self.sim, event, fails_at_h):
                 tie_h = SAME_INSTANT * self.sim.spec.useful_h
                 self.fails_next = event.fails_h < event.at_h - tie_h  # in a tie failures come last
-                self.to_h = max(job.now_h, event.fails_h) if self.fails_next else event.at_h
+                self.next_h = max(job.now_h, event.fails_h) if self.fails_next else event.at_h
                 return
 
     def apply_own_event(self) -> None:
         """Advance the job to its own next event, and apply the event."""
         job, block = self.job, self.block
-        if self.fails_next and self.failure == NONE:  # `fails_at_h` gave a bound: draw further
+        if self.fails_next and self.failure == NONE:  # only a lower bound: draw more
             block.draw_failures(self.chunk + 1)
             return
         job.n_free = n_free = int(self.cluster.free.level)
-        self.advance(self.to_h)
+        self.advance(self.next_h)
         if self.fails_next:
             n, strikes = self.failure, block.strikes
             hit = slice(strikes.first_slot[n], strikes.first_slot[n + 1])
@@ -223,7 +226,7 @@ class RunningJob:
             self.find_failure(self.chunk, n + 1)
         else:
             complete(self.sim, self.event, block.no_failure)
-        self.apply_node_changes(n_free)
+        self.apply_outcome(n_free)
 
     def apply_shared_events(self, now_h: float) -> None:
         """Give slots the nodes granted at this instant, and end the transfers that end now.
@@ -233,7 +236,7 @@ class RunningJob:
         job = self.job
         n_got = sum(request.triggered for request in self.requests)
         self.requests = self.requests[n_got:]  # earlier requests are granted first
-        self.advance(min(self.to_h, max(job.now_h, now_h)))
+        self.advance(min(self.next_h, max(job.now_h, now_h)))
         self.transfers.end_moved(self.sim)
         n_free = int(self.cluster.free.level)
         job.n_free = n_free + n_got  # `complete` takes `n_got` of them
@@ -241,7 +244,7 @@ class RunningJob:
             job.next_return_h = job.now_h  # so `complete` gives them to slots
         event = self.event._replace(commits_h=job.now_h)  # commits saves whose transfer ended
         complete(self.sim, event, self.block.no_failure)
-        self.apply_node_changes(n_free)
+        self.apply_outcome(n_free)
 
     def advance(self, to_h: float) -> None:
         """Advance the job to an instant, and account its hours."""
@@ -249,7 +252,7 @@ class RunningJob:
         self.transfers.move_link(self.sim)
 
     def find_failure(self, chunk: int, failure: int) -> None:
-        """Find the first failure from `failure` in `chunk` on; NONE if it is not drawn yet."""
+        """Find the first failure from number `failure` in `chunk` on; NONE if it is not drawn."""
         self.chunk, self.failure = next_failure(self.block.strikes, self.row, chunk, failure)
 
     def fails_at_h(self) -> float:
@@ -260,8 +263,8 @@ class RunningJob:
         return strikes.until_h if self.failure == NONE else strikes.at_h[self.failure]
 
     def prepare_draws(self) -> None:
-        """Provide the draws and recovery records that the next event may need."""
-        block, (n_of_saves, n, n_recoveries) = self.block, wanted(self.sim)
+        """Provide enough draws, and enough empty records of recoveries, for the next event."""
+        block, (n_of_saves, n, n_recoveries) = self.block, needed_by_step(self.sim)
         if max(n, n_of_saves if block.saves_vary else 0) > block.n_drawn:
             block.draw_costs(2 * block.n_drawn)
         if self.sim.drawn is not block.drawn:
@@ -271,8 +274,8 @@ class RunningJob:
 
     # ----------------------------------------------------------------- nodes
 
-    def apply_node_changes(self, n_free: int) -> None:
-        """Apply an event's changes to the cluster, which had `n_free` free nodes before it."""
+    def apply_outcome(self, n_free: int) -> None:
+        """Store the event's losses; give its node changes to the cluster (`n_free` free before)."""
         cluster, job, slots = self.cluster, self.job, self.sim.slots
         if job.n_losses:
             self.losses.append(self.block.losses[: job.n_losses].copy())
@@ -304,6 +307,7 @@ class RunningJob:
             self.began_h, job.now_h, job.frontier_h, job.status == FINISHED, job.n_failures,
             job.n_saves, [job.hours[COLUMNS.index(part)] for part in parts], losses,
         )  # fmt: skip
+        # SimPy keeps the process until the fleet ends; the job's state is large
         del self.job, self.sim, self.requests, self.transfers, self.losses
         return result
 
@@ -326,14 +330,14 @@ def run_one(
     skips : skip whole cycles of work and save; the log has no lines of skipped cycles
     """
     cluster = SharedCluster(n_spares=job.cluster.n_spares)
-    running = RunningJob(cluster, BlockOfJobs(job, failures, draws), row)
-    running.skips, running.log = skips, LogLines()
+    running = RunningJob(cluster, ReplicationBlock(job, failures, draws), row)
+    running.skips_cycles, running.log = skips, LogLines()
     result = cluster.env.run(until=cluster.env.process(running.run()))
     return cast(JobResult, result), running.log.log()
 
 
 def run_fleet(
-    cluster: SharedCluster, arrive_h: Sequence[float], jobs: Sequence[tuple[BlockOfJobs, int]]
+    cluster: SharedCluster, arrive_h: Sequence[float], jobs: Sequence[tuple[ReplicationBlock, int]]
 ) -> list[JobResult]:
     """Run jobs that share a cluster, each a replication (block, row); return their results."""
     processes = [

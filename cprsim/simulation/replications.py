@@ -8,7 +8,7 @@ from cprsim.compiling import inlined, parts_of, slow_to_compile
 from cprsim.job.records import Floats, Ints
 from cprsim.simulation import copies, cycles, recoveries, saves, step
 from cprsim.simulation.cycles import closed_form_steps, skip_cycles
-from cprsim.simulation.saves import wanted
+from cprsim.simulation.saves import needed_by_step
 from cprsim.simulation.spec import (
     COLUMNS,
     NONE,
@@ -42,7 +42,7 @@ class Results(NamedTuple):
 def has_room(sim: Sim) -> bool:
     """Whether the next step finds all draws, and places for recoveries and losses."""
     job, drawn, losses = sim.job, sim.drawn, sim.losses
-    n_of_saves, n_of_failures, n_recoveries = wanted(sim)
+    n_of_saves, n_of_failures, n_recoveries = needed_by_step(sim)
     if drawn.of_failures.shape[0] and n_of_failures > drawn.of_failures.shape[1]:
         return False
     if drawn.of_saves.shape[0] and n_of_saves > drawn.of_saves.shape[1]:

@@ -293,7 +293,7 @@ def abandon_saves(sim: Sim, back_to_h: float, silent: bool) -> None:
             note(sim, EventKind.SAVE_ABANDONED, NONE)
 
 
-def wanted(sim: Sim) -> tuple[int, int, int]:
+def needed_by_step(sim: Sim) -> tuple[int, int, int]:
     """Return the most that a step needs: draws of saves and of failures, places for recoveries."""
     job, n_begun = sim.job, 0
     for capture in range(sim.spec.n_captures):

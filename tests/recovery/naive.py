@@ -193,7 +193,7 @@ class Replication:
         return at_h <= self.now_h + self.at_once_h
 
     def under_way(self) -> list[tuple[float, Callable[[], None]]]:
-        """When each save, stage and repair ends, and what then happens, in the order of the model."""
+        """When each save, stage and repair ends, and what then happens; in the model's order."""
         stalls = [] if self.stalling is None else [self.stalling]
         return [
             *((save.ends_at_h, partial(self.end_background, save)) for save in self.background),

@@ -32,7 +32,7 @@ from cprsim.scenario.prices import (
 )
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.simulation.blocks import row_parts
-from cprsim.simulation.cluster import BlockOfJobs, SharedCluster, run_fleet
+from cprsim.simulation.cluster import ReplicationBlock, SharedCluster, run_fleet
 from cprsim.simulation.storage import NOT_SHARED, SharedSaves
 
 QUANTILES = {"p50_fraction": 0.5, "p90_fraction": 0.9, "p95_fraction": 0.95}
@@ -147,7 +147,8 @@ def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> Histor
         job, saves = kind.simulated_job(kind.policies[strategy]), _shared(fleet, kind, strategy)
         policies.append(job.policy)
         of_kind = [
-            BlockOfJobs(job, *block.meets(job), saves) for block in blocks_of(kind, replications)
+            ReplicationBlock(job, *block.meets(job), saves)
+            for block in blocks_of(kind, replications)
         ]
         blocks.append([(one, row) for one in of_kind for row in range(one.failures.n_replications)])
     rows = [blocks[kind][nth] for kind, nth in zip(jobs.kind, jobs.nth, strict=True)]
