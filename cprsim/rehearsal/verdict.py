@@ -22,7 +22,7 @@ from cprsim.rehearsal.prediction import FoldedRun
 from cprsim.rehearsal.supervisor import FinishedRun
 from cprsim.training.kernel.playing import play
 from cprsim.training.kernel.saving import Saver
-from cprsim.training.kernel.schedule import RunEventKind, of_log
+from cprsim.training.kernel.schedule import of_log
 
 OVERHEAD_FRACTION = 0.05  # of the predicted
 PART_FRACTION = 0.10
@@ -200,7 +200,7 @@ def check_replay(ran: FinishedRun, log: EventLog, material: Material) -> ReplayC
     saver = None if orders.behind else Saver(trainer, material.shards, orders.sub_saves)
     schedule = of_log(log, useful_h, servers, trainers)
     play(trainer, saver, schedule)
-    n_commits = sum(event.kind is RunEventKind.SAVE_COMMITS for event in schedule)
+    n_commits = sum(event.kind is EventKind.SAVE_COMMITTED for event in schedule)
     whole = trainer.weights.bytes_of(slice(0, len(trainer.changed))) + trainer.weights.dense_bytes
     n_bytes = n_commits * whole if saver is None else saver.bytes_written
     table, row_state = trainer.model.table, trainer.optimizer.row_state

@@ -24,7 +24,7 @@ from cprsim.training.kernel.metrics import Quality
 from cprsim.training.kernel.playing import N_MARKS
 from cprsim.training.kernel.replicas import Replicas
 from cprsim.training.kernel.saving import Saver
-from cprsim.training.kernel.schedule import RunEventKind, of_log
+from cprsim.training.kernel.schedule import of_log
 from cprsim.training.kernel.training import ProxyTrainer
 from cprsim.training.proxy_model import ProxyModel
 
@@ -158,10 +158,10 @@ def train_with_failures(
             if start + round(to_do[0].at * per_h / batch) * batch > position:
                 return
             event = to_do.popleft()
-            if event.kind is RunEventKind.SAVE_STARTS:
+            if event.kind is EventKind.SAVE_STARTED:
                 replicas.gather()
             saver.do(event)
-            if event.kind is RunEventKind.LOSE and saver.takes_layers(event):
+            if event.kind is EventKind.REVERTED and saver.takes_layers(event):
                 replicas.restart_from_central()
 
     run_h = float(team.log().at_h[-1])

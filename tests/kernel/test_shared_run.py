@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from cprsim.job.model_shape import ModelShape, TableLayout
+from cprsim.job.records import EventKind
 from cprsim.training.kernel.clicks.generated import generate
 from cprsim.training.kernel.metrics import Quality
 from cprsim.training.kernel.playing import play
 from cprsim.training.kernel.saving import Saver
-from cprsim.training.kernel.schedule import RunEvent
 from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.shared_run import Baseline, run_trials
 from cprsim.training.kernel.training import ProxyTrainer, TrainingPlan
@@ -81,11 +81,13 @@ def test_a_failure_right_after_a_save_loses_nothing(new) -> None:
 
 
 def test_saves_are_due_on_the_grid() -> None:
-    assert list(Saving("partial", 0.5).due(0.0, 1.0)) == [RunEvent(0.5), RunEvent(1.0)]
-    sub_saves = list(Saving("mfu", 0.5).due(0.5, 1.0))
+    whole = [(save.at, save.kind, save.ends_interval) for save in Saving("partial", 0.5).due(0, 1)]
+    kinds = EventKind.SAVE_STARTED, EventKind.SAVE_COMMITTED
+    assert whole == [(at, kind, True) for at in (0.5, 1.0) for kind in kinds]
+    sub_saves = list(Saving("mfu", 0.5).due(0.5, 1.0))[::2]
     assert [save.at for save in sub_saves] == pytest.approx(np.arange(9, 17) / 16)
     assert [save.ends_interval for save in sub_saves] == [False] * 7 + [True]
-    assert list(Saving("mfu", 0.5).due(0.4, 0.5))[-1] == RunEvent(0.5)
+    assert list(Saving("mfu", 0.5).due(0.4, 0.5))[-2:] == list(Saving("mfu", 0.5).due(0.45, 0.5))
     assert list(Saving("partial", 2.0).due(0.0, 1.0)) == []
 
 

@@ -8,7 +8,7 @@ from cprsim.job.records import EventKind, EventLog
 from cprsim.rehearsal.log import FactKind, RunFact, event_log
 from cprsim.rehearsal.orders import Orders, Speeds
 from cprsim.simulation.folding import cost_breakdown, shard_loss
-from cprsim.training.kernel.schedule import RunEventKind, of_log
+from cprsim.training.kernel.schedule import of_log
 
 SPEEDS = Speeds(0.1, 0.5, 1.0, 1.0, 1.0, 1.0)
 N = 100  # samples, and seconds of useful work
@@ -183,7 +183,7 @@ def require_back(keeps_layers: bool, *facts: RunFact, n_trainers: int) -> None:
     """Both servers go back once, with the layers or without."""
     log = log_of(*facts, *end(106), n_trainers=n_trainers)
     schedule = of_log(log, 1.0, range(2), range(2, 2 + n_trainers))
-    back = [one for one in schedule if one.kind is RunEventKind.LOSE][-1]
+    back = [one for one in schedule if one.kind is EventKind.REVERTED][-1]
     assert sorted(back.servers) == shard_loss(log, 2).slot.tolist() == [0, 1]
     assert back.keeps_layers == keeps_layers
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.job.records import Floats, Ints
+from cprsim.job.records import EventKind, Floats, Ints
 from cprsim.training.kernel.saving import Saver
-from cprsim.training.kernel.schedule import RunEventKind, Schedule
+from cprsim.training.kernel.schedule import Schedule
 from cprsim.training.kernel.weights import TrainableModel
 
 N_MARKS = 100  # points of a loss curve
@@ -25,26 +25,26 @@ def play(
 
     Without a saver saves may overlap: what the run goes back to is kept of all of them.
     """
-    goes_back = any(event.kind is RunEventKind.REWIND for event in schedule)
+    goes_back = any(event.kind is EventKind.ROLLED_BACK for event in schedule)
     started = committed = model.position  # of the last save
     states = {started: model.state()} if goes_back else {}  # by where saves started
     for event in schedule:
         position = model.on_grid(event.at * model.n_samples)
-        if event.kind is RunEventKind.REWIND:
+        if event.kind is EventKind.ROLLED_BACK:
             model.restore(states[position if saver is None else committed])
             model.changed[:] = 1  # any row may differ from what was last saved of it
             if saver is not None:
                 saver.lose(range(saver.shards.n_servers), takes_layers=True)
             continue
-        if event.kind is RunEventKind.END:
+        if event.kind is EventKind.FINISHED:
             model.observe = None  # nothing is lost any more, so nothing need be known of accesses
         if position > model.position:
             (go_to or model.run)(position)
-        if goes_back and event.kind is RunEventKind.SAVE_STARTS:
+        if goes_back and event.kind is EventKind.SAVE_STARTED:
             started, states[position] = position, model.state()
         if saver is not None:
             saver.do(event)
-            if goes_back and event.kind is RunEventKind.SAVE_COMMITS:
+            if goes_back and event.kind is EventKind.SAVE_COMMITTED:
                 committed, states = started, {started: states[started]}
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from cprsim.job.records import Ints, SmallTables, SubSaves
+from cprsim.job.records import EventKind, Ints, SmallTables, SubSaves
 from cprsim.training.kernel.loops import Array
-from cprsim.training.kernel.schedule import RunEvent, RunEventKind
+from cprsim.training.kernel.schedule import RunEvent
 from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.trackers import TRACKER_CLASSES, Tracked, Tracker
 from cprsim.training.kernel.weights import Parcel, TrainableModel, Weights
@@ -85,13 +85,13 @@ class Saver:
 
     def do(self, event: RunEvent) -> None:
         """Apply an event to saves and rows; the run handles steps back in the data."""
-        if event.kind is RunEventKind.LOSE:
+        if event.kind is EventKind.REVERTED:
             self.lose(event.servers, self.takes_layers(event))
-        if event.kind in (RunEventKind.SAVE_STARTS, RunEventKind.SAVE):
+        if event.kind is EventKind.SAVE_STARTED:
             self.start(event.ends_interval)
-        if event.kind in (RunEventKind.SAVE_COMMITS, RunEventKind.SAVE):
+        if event.kind is EventKind.SAVE_COMMITTED:
             self.commit()
-        if event.kind is RunEventKind.SAVE_ABANDONED:
+        if event.kind is EventKind.SAVE_ABANDONED:
             self.abandon()
 
     def start(self, ends_interval: bool = True) -> None:

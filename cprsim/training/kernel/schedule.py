@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from enum import Enum
 from itertools import groupby
 
 import numpy as np
@@ -17,24 +16,16 @@ from cprsim.job.records import EventKind as K
 from cprsim.job.records import EventLog
 
 
-class RunEventKind(Enum):
-    """Kinds of events of a run; the content of a save is fixed at its start."""
-
-    SAVE = "save"  # start and commit at the same position
-    SAVE_STARTS = "save starts"  # the run may continue until its commit
-    SAVE_COMMITS = "save commits"
-    SAVE_ABANDONED = "save abandoned"
-    LOSE = "lose"  # servers fail together: their rows revert to the last saved ones
-    REWIND = "rewind"  # the whole run goes back to the last save, also in its data
-    END = "end"
-
-
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """An event of a run."""
+    """An event of a run: a save starts, which fixes its content, commits or is abandoned.
+
+    Servers that are REVERTED fail together, and their rows go back to the last saved ones; after
+    ROLLED_BACK the whole run does, also in its data; FINISHED is its end.
+    """
 
     at: float  # share of the run; of a step back where that save began
-    kind: RunEventKind = RunEventKind.SAVE
+    kind: K
     ends_interval: bool = True  # a save
     servers: tuple[int, ...] = ()  # that are lost
     keeps_layers: bool = False  # where all servers fail: a trainer is left that has the layers
@@ -42,29 +33,24 @@ class RunEvent:
 
 Schedule = tuple[RunEvent, ...]
 
-SCHEDULED_KINDS = {
-    K.SAVE_STARTED: RunEventKind.SAVE_STARTS,
-    K.SUB_SAVE_STARTED: RunEventKind.SAVE_STARTS,
-    K.SAVE_COMMITTED: RunEventKind.SAVE_COMMITS,
-    K.SUB_SAVE_COMMITTED: RunEventKind.SAVE_COMMITS,
-    K.SAVE_ABANDONED: RunEventKind.SAVE_ABANDONED,
-    K.REVERTED: RunEventKind.LOSE,
-    K.ROLLED_BACK: RunEventKind.REWIND,
-    K.FINISHED: RunEventKind.END,
-    K.STOPPED: RunEventKind.END,
+KINDS = (K.SAVE_STARTED, K.SAVE_COMMITTED, K.SAVE_ABANDONED, K.REVERTED, K.ROLLED_BACK, K.FINISHED)
+COUNTED_AS = {
+    K.SUB_SAVE_STARTED: K.SAVE_STARTED,
+    K.SUB_SAVE_COMMITTED: K.SAVE_COMMITTED,
+    K.STOPPED: K.FINISHED,
 }
 BACK_IN_SERVICE = (K.REPLACED, K.RESUMED)
 
 
 def of_log(log: EventLog, useful_h: float, shard_slots: range, replica_slots: range) -> Schedule:
     """Events of the job in the log of one replication; its useful hours are the whole run."""
-    rows_of_events = np.flatnonzero(np.isin(log.kind, list(SCHEDULED_KINDS)))
+    rows_of_events = np.flatnonzero(np.isin(log.kind, (*KINDS, *COUNTED_AS)))
     failed, without_trainer = _failed_at(log, set(replica_slots))
     schedule = []
     for (number, at_h), events in groupby(rows_of_events, key=lambda i: (log.kind[i], log.at_h[i])):
         rows, kind = list(events), K(number)
         at, ends_interval = log.progress_h[rows[0]] / useful_h, kind is not K.SUB_SAVE_STARTED
-        event = RunEvent(float(at), SCHEDULED_KINDS[kind], ends_interval)
+        event = RunEvent(float(at), COUNTED_AS.get(kind, kind), ends_interval)
         if kind is K.REVERTED:
             slots = [int(log.slot[i]) for i in rows]
             servers = tuple(slot - shard_slots.start for slot in slots)

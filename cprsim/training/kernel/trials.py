@@ -17,8 +17,8 @@ import numpy as np
 from cprsim.errors import ParameterError
 from cprsim.job.intervals import ROUNDING
 from cprsim.job.losses import MORE_BYTES, RESPONSE_KEYS, WHOLE
-from cprsim.job.records import ShardLoss, SmallTables, SubSaves
-from cprsim.training.kernel.schedule import RunEvent, RunEventKind, Schedule
+from cprsim.job.records import EventKind, ShardLoss, SmallTables, SubSaves
+from cprsim.training.kernel.schedule import RunEvent, Schedule
 
 
 def sub_saves_of(strategy: str) -> SubSaves | None:
@@ -55,7 +55,8 @@ class Saving:
         first = int((after + ROUNDING) // step) + 1
         last = min(until, 1.0) + ROUNDING
         for number in takewhile(lambda number: number * step <= last, count(first)):
-            yield RunEvent(min(number * step, 1.0), ends_interval=number % n == 0)
+            for kind in (EventKind.SAVE_STARTED, EventKind.SAVE_COMMITTED):
+                yield RunEvent(min(number * step, 1.0), kind, ends_interval=number % n == 0)
 
     def last_before(self, at: float) -> float:
         """Share of the run at which the interval began in which `at` lies, for PLS."""
@@ -91,8 +92,8 @@ class Trial:
         for failure in self.failures:
             events += self.saving.due(after, failure.at_fraction)
             after = failure.at_fraction
-            events.append(RunEvent(after, RunEventKind.LOSE, servers=failure.servers))
-        return (*events, RunEvent(1.0, RunEventKind.END))
+            events.append(RunEvent(after, EventKind.REVERTED, servers=failure.servers))
+        return (*events, RunEvent(1.0, EventKind.FINISHED))
 
 
 def stale_shards(trials: Iterable[Trial], n_servers: int) -> ShardLoss:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cprsim.errors import ParameterError
-from cprsim.job.records import ShardBy
+from cprsim.job.records import EventKind, ShardBy
 from cprsim.training.kernel.saving import Saver
-from cprsim.training.kernel.schedule import RunEventKind
 from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.trials import Saving, ShardFailure, Trial
 from cprsim.training.measuring.own_model import OwnModel
@@ -93,7 +92,7 @@ class FailureInjector(TrainedModule):
         while self._due and (self._due[0].at < nearest or self.seen == self.n_samples):
             event = self._due.pop(0)
             self._saver.do(event)
-            if event.kind is RunEventKind.LOSE:
+            if event.kind is EventKind.REVERTED:
                 self.struck.append(self.seen / self.n_samples)
 
     def close(self) -> None:
