@@ -190,7 +190,7 @@ def assemble(loaded: LoadedScenario, *, with_policies: bool = True) -> Experimen
         failures, scopes, shares = _failures(loaded, cluster, costs.detect)
         failures.expected(cluster, scenario.job.useful_h)  # what makes no sense is said here
     except ParameterError as error:
-        raise ScenarioError.at(loaded.place("failures"), str(error), key="failures") from error
+        raise loaded.error("failures", str(error)) from error
     experiment = Experiment(
         cluster=cluster,
         costs=costs,
@@ -288,7 +288,7 @@ def policies_of(loaded: LoadedScenario, experiment: Experiment) -> list[Policy]:
             key, options = f"recovery.{number}", SYSTEMS[entry.strategy].options
             if isinstance(error, PolicyError) and error.at and error.at[0] in options:
                 key = ".".join((key, "options", *map(str, error.at)))
-            problems += ScenarioError.at(loaded.place(key), str(error), key=key).problems
+            problems += loaded.error(key, str(error)).problems
     if problems:
         raise ScenarioError(problems)
     return policies

@@ -66,7 +66,7 @@ def _named_path(loaded: LoadedScenario, name: str) -> Path:
     if not name.lower().endswith(FILES):
         suggestion = choices(name, shipped_names())
         message = f"`{name}` is neither a shipped curve nor a file (.json, .csv). {suggestion}"
-        raise ScenarioError.at(loaded.place(CURVE_KEY), message, CURVE_KEY)
+        raise loaded.error(CURVE_KEY, message)
     return loaded.input_file(name, CURVE_KEY, CURVE_SOURCE)
 
 

@@ -90,12 +90,12 @@ class LoadedScenario:
             why = "is not set: let it name the folder with the data"
             why = why if is_ours else f"is not replaced: its name does not begin with {OURS}"
             message = f"the environment variable {one_line(variable)} {why}"
-            raise ScenarioError.at(self.place(key), f"{message} ({quoted(file)} is {source})", key)
+            raise self.error(key, f"{message} ({quoted(file)} is {source})")
         joined = self.path.parent / _VARIABLE.sub(lambda match: os.environ[match[1]], file)
         path = Path(os.path.normpath(joined))  # as people write it, without `..` in its middle
         if not os.path.isfile(path):
             message = f"{quoted(file)} is not there, or no file ({path}). It is {source}"
-            raise ScenarioError.at(self.place(key), message, key)
+            raise self.error(key, message)
         return path
 
     def place(self, key: str) -> Place:
@@ -108,6 +108,10 @@ class LoadedScenario:
             if f"{key}.".startswith(f"{by_name}."):
                 return _nearest(self.places, f"recovery.{i}{key[len(by_name) :]}")
         return _nearest(self.places, key)
+
+    def error(self, key: str, message: str) -> ScenarioError:
+        """The error of a dotted key, at its position."""
+        return ScenarioError.at(self.place(key), message, key)
 
 
 def load_scenario(
@@ -214,18 +218,17 @@ def unknown_values(loaded: LoadedScenario) -> dict[str, Values]:
         try:
             values[key] = values_along(f"{entry.low}:{entry.high}:lin{n_values}")
         except ParameterError as error:
-            raise ScenarioError.at(place, f"low to high {error}", unknown_key) from None
+            raise loaded.error(unknown_key, f"low to high {error}") from None
         numbers = values[key].numbers
         if numbers is not None and numbers[0] > numbers[-1]:
             message = f"{quoted(entry.low)} as `low` lies above `high`, {quoted(entry.high)}"
-            raise ScenarioError.at(place, message, unknown_key)
+            raise loaded.error(unknown_key, message)
         here = None if loaded.place(key).option else number_at(loaded.data, key)
         is_end = str(here) in (str(entry.low), str(entry.high))
         three = None if here is None or is_end else values_along((entry.low, here, entry.high))
         if three and three.numbers and list(three.numbers) != sorted(three.numbers):
             message = f"{quoted(entry.low)} to {quoted(entry.high)} leaves out the value itself"
-            message = f"{message}, {quoted(here)}"
-            raise ScenarioError.at(place, message, unknown_key)
+            raise loaded.error(unknown_key, f"{message}, {quoted(here)}")
         for end in (values[key].written[0], values[key].written[-1]):
             loaded.varied({key: end}, lambda _, place=place: place)  # type: ignore[misc]
     return values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cprsim.errors import ClickError, Place, ScenarioError
+from cprsim.errors import ClickError, Place
 from cprsim.job.model_shape import MODEL_PRESETS, ModelShape
 from cprsim.scenario.kernel import ClickFile, Kernel
 from cprsim.scenario.reading import LoadedScenario
@@ -57,12 +57,10 @@ def proxy_model(loaded: LoadedScenario) -> ProxyModel:
     """
     section = loaded.scenario.kernel or Kernel.model_validate({})
     if loaded.scenario.silent is not None:
-        message = "can be neither trained nor rehearsed: leave it out here"
-        raise ScenarioError.at(loaded.place("silent"), message, "silent")
+        raise loaded.error("silent", "can be neither trained nor rehearsed: leave it out here")
     if section.trainer is not None:
         words = "is a trainer of your own; here the built-in model is trained"
-        message = f"`{section.trainer}` {words}"
-        raise ScenarioError.at(loaded.place("kernel.trainer"), message, "kernel.trainer")
+        raise loaded.error("kernel.trainer", f"`{section.trainer}` {words}")
     teacher, n_skipped = None, 0
     if isinstance(section.clicks, ClickFile):
         train, test, n_skipped = _logged(loaded, section, section.clicks)

@@ -13,7 +13,7 @@ from math import ceil, inf
 
 import numpy as np
 
-from cprsim.errors import ParameterError, ScenarioError
+from cprsim.errors import ParameterError
 from cprsim.job.records import Activity, Cluster, EventKind, EventLog, Floats, Holds, Ints, SubSaves
 from cprsim.job.sync_setting import ALL, SyncEvent, SyncLog, SyncSetting
 from cprsim.scenario.quantities import duration_of
@@ -37,7 +37,7 @@ def sync_setting(loaded: LoadedScenario) -> SyncSetting:
     section = loaded.scenario.sync
     if section is None:
         message = "is missing: say how the trainers stay in step (docs/shadowsync.md)"
-        raise ScenarioError.at(loaded.place("sync"), message, key="sync")
+        raise loaded.error("sync", message)
     link, algorithm = section.trainer_bandwidth_bytes_per_h, section.algorithm
     n_servers = (section.servers or 0) if algorithm.has_servers else 0  # others stand idle
     return SyncSetting(

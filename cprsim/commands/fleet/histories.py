@@ -109,8 +109,7 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
         try:
             require_legal(policy, kinds[0].cluster, kinds[0].scopes)  # spares can run out here
         except ParameterError as error:
-            key = f"recovery.{number}"
-            raise ScenarioError.at(loaded.place(key), str(error), key=key) from error
+            raise loaded.error(f"recovery.{number}", str(error)) from error
     return PreparedFleet(section, loaded.scenario.simulation.seed, population, tuple(kinds))
 
 

@@ -28,7 +28,7 @@ from cprsim.errors import ParameterError, Place, ScenarioError, watch
 from cprsim.job.losses import WHOLE
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import STRATEGIES, cpr_interval_h
-from cprsim.results.limit import LIMIT_OPTIONS, NO_LIMIT, limit_of, wrong
+from cprsim.results.limit import LIMIT_OPTIONS, NO_LIMIT, limit_of
 from cprsim.results.money import cheapest_by_bill, prices_of
 from cprsim.results.run import warnings_of
 from cprsim.results.unknown import break_evens_of, decisive_assumption, spares_of
@@ -55,12 +55,12 @@ def prepare(load: Load, replications: int | None) -> tuple[LoadedScenario, Candi
                 f"`{entry.strategy}` uses the section `costs`: move its costs there; only a "
                 "recovery system may have costs of its own"
             )
-            raise wrong(loaded, f"recovery.{number}.costs", message)
+            raise loaded.error(f"recovery.{number}.costs", message)
     experiment = assemble(loaded)  # raises for an entry that can't run the job
     try:
         options = options_of(experiment)
     except ParameterError as error:
-        raise wrong(loaded, "recovery", str(error)) from None
+        raise loaded.error("recovery", str(error)) from None
     limited = any(option.loses(experiment) for option in options.values())
     limit = limit_of(loaded, needs_curve=limited)
     if limited and limit is None:

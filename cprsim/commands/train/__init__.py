@@ -10,7 +10,7 @@ from annotated_types import Ge, Le
 from cprsim.commands import command
 from cprsim.commands.options import AllowCode, CliOption, Overrides, ScenarioLike, source_of
 from cprsim.commands.train.answer import answer_of_train
-from cprsim.errors import ScenarioError, watch
+from cprsim.errors import watch
 from cprsim.pages.answer import Answer
 from cprsim.scenario.assemble import assemble
 from cprsim.training.accuracy import measure, runs_in_step, runs_of
@@ -62,7 +62,7 @@ def train(
     own_trainer = None if kernel is None or kernel.trainer is None else kernel
     if own_trainer is not None and loaded.scenario.sync is not None:
         message = "trains replicas of the built-in model; remove it, or kernel.trainer"
-        raise ScenarioError.at(loaded.place("sync"), message, "sync")
+        raise loaded.error("sync", message)
     experiment = assemble(loaded)
     names = ["no failures", *(p.name for p in experiment.policies if p.leaves_stale)]
     with watch.progress("training") as on_progress:

@@ -15,7 +15,6 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from cprsim.errors import ScenarioError
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.training.measuring.protocol import OwnTrainer
 
@@ -32,14 +31,13 @@ def require_allowed(loaded: LoadedScenario, allowed: bool, folder: Path) -> None
     # the outermost package alone: a dotted name would ask for its parents' code
     spec = PathFinder.find_spec(re.split("[.:]", factory)[0], [str(folder), *sys.path])
     if spec is None:
-        raise _error(
-            loaded, f"`{factory}` is not there: no module of that name in {folder} or installed"
-        )
+        message = f"`{factory}` is not there: no module of that name in {folder} or installed"
+        raise loaded.error(TRAINER_KEY, message)
     files = [spec.origin] if spec.origin else list(spec.submodule_search_locations or [])
     foreign = [file for file in files if not is_own(Path(file).resolve(), folder)]
     if foreign and not allowed:
-        raise _error(
-            loaded,
+        raise loaded.error(
+            TRAINER_KEY,
             f"`{factory}` would run {foreign[0]}, which does not stand below the working "
             f"directory; {FLAG} allows it",
         )
@@ -64,15 +62,12 @@ def make_trainer(loaded: LoadedScenario, seed: int, folder: Path) -> OwnTrainer:
             importlib.import_module(module), name
         )
     except (ImportError, AttributeError) as error:
-        raise _error(loaded, f"`{factory_name}` can't be imported: {error}") from error
+        message = f"`{factory_name}` can't be imported: {error}"
+        raise loaded.error(TRAINER_KEY, message) from error
     trainer = factory(seed, dict(kernel.options or {}))
     needed = [name for name in vars(OwnTrainer) if not name.startswith("_")]
     missing = [name for name in needed if not hasattr(trainer, name)]
     if missing:
-        kind = type(trainer).__name__
-        raise _error(loaded, f"`{factory_name}` made a {kind} without {', '.join(missing)}")
+        made = f"`{factory_name}` made a {type(trainer).__name__}"
+        raise loaded.error(TRAINER_KEY, f"{made} without {', '.join(missing)}")
     return trainer
-
-
-def _error(loaded: LoadedScenario, message: str) -> ScenarioError:
-    return ScenarioError.at(loaded.place(TRAINER_KEY), message, TRAINER_KEY)
