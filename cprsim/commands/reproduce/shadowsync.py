@@ -141,7 +141,7 @@ def quality_of_a_seed(work: Work, seed: int) -> dict[str, Any]:
     full_setting = setting_of(work, "S-EASGD")
     small = full_setting.stand_in(threads, stand_in.plan.batch)
     start.run()  # last: one trainer alone trains the rest
-    single = start.evaluate(stand_in.test)
+    single = start.evaluate()
     return {
         "runs": runs,
         "stands for": small.stands_for(full_setting) * len(stand_in.train),

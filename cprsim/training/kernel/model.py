@@ -164,10 +164,6 @@ class Dlrm:
         self.bottom.backward(integers, work.bottom, work.d_bottom, work.bottom_gradients, None)
         return loss
 
-    def state(self) -> dict[str, Array]:
-        """The arrays that training changes."""
-        return {"table": self.table, "dense": self.dense}
-
 
 class Workspace:
     """The buffers of one batch of n samples, made once: no allocation in the training loop."""

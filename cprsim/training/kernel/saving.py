@@ -158,13 +158,8 @@ class Saver:
     @property
     def tracker_fraction(self) -> float:
         """Memory of the tracker, on all servers together, over that of the rows it tracks."""
-        if self.tracker is None or self.sub_saves is None:
-            return 0.0
-        n_bytes, layout = 0, self.shards.layout
-        for table in layout.largest(self.sub_saves.n_large_tables):
-            first = layout.of(table).start
-            n_bytes += layout.rows[table] * self.stored.table[first : first + 1].nbytes
-        return self.tracker.memory_bytes / n_bytes
+        tracker = self.tracker
+        return 0.0 if tracker is None else tracker.memory_bytes / tracker.tracked_bytes
 
     def _take_pending(self) -> Content:
         if self._pending is None:

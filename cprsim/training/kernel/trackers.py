@@ -91,6 +91,13 @@ class Tracker:
         """Discard the tracker's state of the rows of a lost server."""
 
     @property
+    def tracked_bytes(self) -> int:
+        """Bytes of the rows that it tracks, without the optimiser's."""
+        saved = self.tracked.saved_table
+        starts = ((segment.rows.start, segment.n_rows) for segment in self.segments)
+        return sum(n_rows * saved[first : first + 1].nbytes for first, n_rows in starts)
+
+    @property
     def memory_bytes(self) -> int:
         """Memory that it takes on the servers, all together."""
         return sum(array.nbytes for array in self.state().values())
@@ -221,11 +228,7 @@ class LargestChange(Tracker):
 
     @property
     def memory_bytes(self) -> int:
-        return sum(
-            segment.n_rows * self.tracked.saved_table[first : first + 1].nbytes
-            for segment in self.segments
-            for first in [segment.rows.start]
-        )
+        return self.tracked_bytes
 
 
 @compiled

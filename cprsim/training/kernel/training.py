@@ -157,10 +157,8 @@ class ProxyTrainer:
         """Logits (n,) of clicks that the model is not trained on."""
         return predict(self.model, clicks, self._workspace)
 
-    def evaluate(self, clicks: Clicks | None = None) -> Quality:
-        """On the test clicks, or on others."""
-        clicks = self.test if clicks is None else clicks
-        return quality(clicks.label, self.predict(clicks))
+    def evaluate(self) -> Quality:
+        return quality(self.test.label, self.predict(self.test))
 
     def state(self) -> dict[str, Array]:
         return {name: array.copy() for name, array in self.arrays().items()}
@@ -172,7 +170,8 @@ class ProxyTrainer:
     def arrays(self) -> dict[str, Array]:
         """Live arrays that decide the rest of the run."""
         return {
-            **self.model.state(),
+            "table": self.model.table,
+            "dense": self.model.dense,
             "row_state": self.optimizer.row_state,
             "dense_state": self.optimizer.dense_state,
             "changed": self.changed,
