@@ -114,9 +114,9 @@ class Prediction:
         return MeanLoss(mean, *pooled((of_simulation, n - 1), (of_curve, self.degrees)))
 
 
-def nothing_lost(n: int) -> Prediction:
-    """Prediction for strategies under which no shard ever goes stale: a loss of exactly 0."""
-    return Prediction(np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool), inf)
+def exactly(loss: Floats) -> Prediction:
+    """A loss (n,) without an error of a curve: PLS, or 0 where no shard ever goes stale."""
+    return Prediction(loss, np.zeros(len(loss)), np.zeros(len(loss), dtype=bool), inf)
 
 
 # --------------------------------------------------------------------------- of one strategy
@@ -379,7 +379,7 @@ class StalenessCurve:
         """Predict the loss of each replication under a policy; None if that was not measured."""
         replications = costs.replication
         if strategy_key(policy) is None:
-            return nothing_lost(len(replications))
+            return exactly(np.zeros(len(replications)))
         response = self.of_policy(policy, metric)
         if response is None:
             return None

@@ -10,7 +10,7 @@ alike, and each pushes the whole batch to its share of the servers.
     supervisor   registry (addresses);  run (until) -> position, when;  adopt (from a trainer)
                  halt -> position, or whether it has a whole batch that others may have counted
                  settle -> position;  and the requests of `WorkerRole`
-    trainers     part, whole;  layers -> layers
+    trainers     part, whole;  dump -> layers
 """
 
 from __future__ import annotations
@@ -97,13 +97,10 @@ class TrainerProcess(WorkerRole):
         super()._go_back(image, position)
         self._last = []
 
-    def do_layers(self) -> Arrays:
-        return self._state()
-
     async def do_adopt(self, peer: str, position: int) -> bool:
         """Copy the layers of a trainer that has kept them; returns whether it lives."""
         try:
-            self._go_back(await call(peer, "layers"), position)
+            self._go_back(await call(peer, "dump"), position)
         except ConnectionError:
             return False
         return True

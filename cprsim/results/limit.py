@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf, isnan, nan, sqrt
+from math import isnan, nan, sqrt
 from typing import Annotated
 
 import numpy as np
 
-from cprsim.accuracy.curve import MeanLoss, Prediction
+from cprsim.accuracy.curve import MeanLoss, Prediction, exactly
 from cprsim.errors import ScenarioError
 from cprsim.files import Number, Stored
 from cprsim.job.losses import Metric
-from cprsim.job.records import Floats, pooled
+from cprsim.job.records import pooled
 from cprsim.results.metrics import replication_rows
 from cprsim.results.pipeline import Outcome
 from cprsim.scenario.curves import chosen_curve, shipped_names
@@ -136,11 +136,6 @@ def quantile_loss(lost: Prediction, risk: float) -> MeanLoss:
     return MeanLoss(float(np.quantile(lost.loss, risk)), error, degrees)
 
 
-def pls_alone(pls: Floats) -> Prediction:
-    """PLS as a loss without a standard error: only the failures make it vary."""
-    return Prediction(pls, np.zeros(len(pls)), np.zeros(len(pls), dtype=bool), inf)
-
-
 NO_LIMIT = Limit(PLS, 0.0)
 """The limit if no compared candidate loses samples: all satisfy it."""
 
@@ -161,9 +156,8 @@ def limit_of(loaded: LoadedScenario, *, needs_curve: bool = True) -> Limit | Non
         return None
     limits = limits_in(section)
     if len(limits) > 1:
-        raise wrong(
-            loaded, "accuracy", f"there are {len(limits)} limits: keep one of {LIMIT_OPTIONS}"
-        )
+        message = f"there are {len(limits)} limits: keep one of {LIMIT_OPTIONS}"
+        raise loaded.error("accuracy", message)
     if not limits:
         return None
     if needs_curve and limits[0].metric is not None and chosen_curve(loaded) is None:
@@ -202,7 +196,7 @@ def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[Hel
         for limit in dict.fromkeys([*general, *target]):
             lost: Prediction | None = None
             if limit.metric is None:
-                lost = pls_alone(rows.loc[rows["strategy"] == policy.name, "pls"].to_numpy())
+                lost = exactly(rows.loc[rows["strategy"] == policy.name, "pls"].to_numpy())
             elif outcome.curve is not None:
                 lost = outcome.curve.predict(
                     policy, limit.metric, of.losses, of.costs, outcome.useful_h
@@ -213,8 +207,3 @@ def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[Hel
                     found = limit.target(found.mean, lost.mean().quantile(1.0 - limit.confidence))
                 held[policy.name] = (*held.get(policy.name, ()), found)
     return held
-
-
-def wrong(loaded: LoadedScenario, key: str, message: str) -> ScenarioError:
-    """The error of a key of the scenario."""
-    return ScenarioError.at(loaded.place(key), message, key=key)

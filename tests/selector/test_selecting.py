@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from cprsim.accuracy.curve import Prediction, StalenessCurve
+from cprsim.accuracy.curve import Prediction, StalenessCurve, exactly
 from cprsim.commands.select.evaluation import CandidateEvaluator, Evaluated
 from cprsim.commands.select.evaluation import strategy as strategy_option
 from cprsim.commands.select.search import best_within
@@ -20,7 +20,7 @@ from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import Metric
 from cprsim.job.policy import RELOAD
 from cprsim.results import pipeline
-from cprsim.results.limit import PLS, Limit, pls_alone, quantile_loss
+from cprsim.results.limit import PLS, Limit, quantile_loss
 from cprsim.scenario.assemble import Experiment
 from tests.making import paper_policy
 from tests.selector.conftest import Job, choose, curve_of, said_of
@@ -133,7 +133,7 @@ LOST = np.arange(101.0)[::-1]  # 100 first, 0 last
 
 @pytest.mark.parametrize("risk", [0.5, 0.9])
 def test_the_error_is_half_of_what_lies_a_binomial_deviation_to_either_side(risk: float) -> None:
-    found = quantile_loss(pls_alone(LOST), risk)
+    found = quantile_loss(exactly(LOST), risk)
     assert found.mean == pytest.approx(100 * risk)
     assert found.standard_error == pytest.approx(sqrt(101 * risk * (1 - risk)))
     assert found.degrees == pytest.approx(100)
@@ -183,7 +183,7 @@ class ByFormula(CandidateEvaluator):
         lost = np.full(2, self.loses(min(interval_h, useful_h)))
         policy = paper_policy(strategy, RELOAD, interval_h, "by formula")
         return Evaluated(
-            strategy, policy, n_writes, n_writes, 1.0, np.zeros(2), lost, pls_alone(lost)
+            strategy, policy, n_writes, n_writes, 1.0, np.zeros(2), lost, exactly(lost)
         )
 
 

@@ -12,7 +12,7 @@ from math import floor, inf, isclose, log10
 
 import numpy as np
 
-from cprsim.accuracy.curve import Prediction, nothing_lost
+from cprsim.accuracy.curve import Prediction, exactly
 from cprsim.errors import ParameterError
 from cprsim.job.intervals import ROUNDING, n_saves_due
 from cprsim.job.losses import WHOLE, lost_portion
@@ -21,7 +21,7 @@ from cprsim.job.records import Estimate, Floats
 from cprsim.recovery.paper import NEVER, STRATEGIES
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.results import pipeline
-from cprsim.results.limit import Limit, pls_alone
+from cprsim.results.limit import Limit
 from cprsim.results.money import USEFUL, JobUse, prices_of
 from cprsim.results.pipeline import StrategyOutcome
 from cprsim.scenario.assemble import Experiment, policy_of
@@ -207,13 +207,13 @@ class CandidateEvaluator:
         """Loss of each replication in the limited quantity."""
         metric, curve, useful_h = self.limit.metric, self.experiment.curve, self.experiment.useful_h
         if metric is None:
-            return pls_alone(pls)
+            return exactly(pls)
         lost = None
         if curve is not None:
             lost = curve.predict(policy, metric, outcome.losses, outcome.costs, useful_h)
         if lost is None:
             assert not policy.leaves_stale, "only options that the curve knows are compared"
-            return nothing_lost(len(pls))
+            return exactly(np.zeros(len(pls)))
         return lost
 
 
