@@ -8,7 +8,6 @@ CprsimError                 one clear message; the command line prints it and ex
 ├── ParameterError          a number handed to a model lies outside its domain
 ├── ResultError             a results folder is unfinished, damaged or not a result
 │   └── WriteError              the system refuses to write a file; exits with 1
-├── CheckpointError         no checkpoint of a training run can be used
 ├── BudgetError             the request exceeds a limit of memory or time
 │   └── TooManyReplicationsError    in one batch; fewer may fit
 ├── WorkerError             worker processes die, or can't be reached
@@ -79,17 +78,13 @@ class PolicyError(ParameterError):
 
 
 class ResultError(CprsimError):
-    """A results folder is unfinished, damaged, or not a result."""
+    """A results folder, or the file of a save, is unfinished, damaged, or not a result."""
 
 
 class WriteError(ResultError):
     """The system refuses to write a file: a full disk, no permission."""
 
     exit_code = 1
-
-
-class CheckpointError(CprsimError):
-    """No checkpoint of a training run can be used: damaged, or of another run."""
 
 
 class BudgetError(CprsimError):

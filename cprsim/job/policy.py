@@ -12,6 +12,7 @@ and contents are hours of progress.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from math import inf
@@ -373,6 +374,11 @@ class Policy:
                 for capture in self.captures
             ),
         )
+
+    def with_stages(self, changed: Callable[[Stage], Stage]) -> Policy:
+        """Return the policy with each stage of its rules changed."""
+        rules = (replace(rule, stages=tuple(map(changed, rule.stages))) for rule in self.rules)
+        return replace(self, rules=tuple(rules))
 
     @property
     def leaves_stale(self) -> bool:

@@ -131,6 +131,3 @@ class SyncLog:
     kind: Ints  # (n_events,) a SyncEvent
     trainer: Ints  # (n_events,) its number, or ALL
     thread: Ints  # (n_events,) its number within the trainer, -1: the shadow or all
-
-    def __len__(self) -> int:
-        return len(self.at_h)

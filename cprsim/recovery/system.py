@@ -182,16 +182,11 @@ NEEDED_FACTS = {  # by fact: what it is, and the key that gives it
 
 def noticed_after(policy: Policy, detect: Duration) -> Policy:
     """Return the policy with `detect` as the cost of each detection that has none."""
-    rules = []
-    for rule in policy.rules:
-        stages = tuple(
-            replace(stage, cost=detect)
-            if stage.kind is StageKind.DETECT and stage.cost is None
-            else stage
-            for stage in rule.stages
+    return policy.with_stages(
+        lambda stage: (
+            replace(stage, cost=stage.cost or detect) if stage.kind is StageKind.DETECT else stage
         )
-        rules.append(replace(rule, stages=stages))
-    return replace(policy, rules=tuple(rules))
+    )
 
 
 class Family(StrEnum):

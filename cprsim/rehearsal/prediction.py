@@ -143,20 +143,13 @@ def _system(system: Policy, reschedule: Duration, calibration: RunCalibration) -
         captures=tuple(
             replace(
                 capture,
-                stall=_plus(capture.stall, pause_h),
-                background=_plus(capture.background, more_h),
+                stall=Constant(Costs.mean_h(capture.stall, 1) + pause_h),
+                background=Constant(Costs.mean_h(capture.background, 1) + more_h),
             )
             for capture in system.captures
         ),
         tiers=tuple(map(loaded, system.tiers)),
-        rules=tuple(
-            replace(rule, stages=tuple(map(rescheduled, rule.stages))) for rule in system.rules
-        ),
-    )
-
-
-def _plus(cost: Duration | None, more_h: float) -> Constant:
-    return Constant((0.0 if cost is None else cost.mean_h) + more_h)
+    ).with_stages(rescheduled)
 
 
 def bytes_share(policy: Policy, orders: Orders, material: Material) -> float:

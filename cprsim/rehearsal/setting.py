@@ -21,7 +21,7 @@ from cprsim.job.policy import (
     To,
     WhenBusy,
 )
-from cprsim.job.records import S_PER_H, Clock, Cluster, Duration, Holds, Storage
+from cprsim.job.records import S_PER_H, Clock, Cluster, Costs, Duration, Holds, Storage
 from cprsim.rehearsal.material import Material, image_bytes
 from cprsim.rehearsal.orders import Kill, Orders, SaveBehind, Speeds, saves_due
 from cprsim.results import pipeline
@@ -301,18 +301,14 @@ def saves_behind(policy: Policy) -> tuple[SaveBehind, ...]:
     """Settings of the background saves of each capture of a system."""
     return tuple(
         SaveBehind(
-            stall_s=_mean_s(capture.stall),
-            behind_s=_mean_s(capture.background),
+            stall_s=Costs.mean_h(capture.stall, 1) * S_PER_H,
+            behind_s=Costs.mean_h(capture.background, 1) * S_PER_H,
             to_peers=policy.tier(capture.tier).medium is Medium.HOST,
             in_flight=capture.in_flight,
             skips=capture.when_busy is WhenBusy.SKIP,
         )
         for capture in policy.captures
     )
-
-
-def _mean_s(cost: Duration | None) -> float:
-    return 0.0 if cost is None else cost.mean_h * S_PER_H
 
 
 def holders_of(policy: Policy, n_servers: int) -> tuple[tuple[int, ...], ...]:
@@ -333,4 +329,4 @@ def fetch_s(policy: Policy) -> float:
     """Time in which a shard is loaded from a peer [s]; 0 without peers."""
     stages = (stage for rule in policy.rules for stage in rule.stages)
     loads = (one.cost for one in stages if one.kind is StageKind.LOAD and one.cost is not None)
-    return _mean_s(next(loads, None))
+    return Costs.mean_h(next(loads, None), 1) * S_PER_H

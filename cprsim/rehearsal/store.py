@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cprsim.errors import CheckpointError
+from cprsim.errors import ResultError
 from cprsim.files import UNFINISHED
 from cprsim.training.kernel.loops import Array
 
@@ -100,7 +100,7 @@ def write(path: Path, arrays: Arrays) -> None:
 def reading(path: Path, into: Arrays) -> Iterator[int]:
     """Read a file piece by piece, yielding the bytes of each; `into` gets its arrays at the end.
 
-    Raises CheckpointError, with `into` left empty, where the file is torn or damaged.
+    Raises ResultError, with `into` left empty, where the file is torn or damaged.
     """
     data = bytearray()
     try:
@@ -110,15 +110,15 @@ def reading(path: Path, into: Arrays) -> Iterator[int]:
                 data += piece
                 yield len(piece)
     except OSError as error:
-        raise CheckpointError(f"{path.name} can't be read: {error.strerror}") from error
+        raise ResultError(f"{path.name} can't be read: {error.strerror}") from error
     body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
     if sha256(body).digest() != digest:
-        raise CheckpointError(f"{path.name} is torn or damaged: its digest does not match")
+        raise ResultError(f"{path.name} is torn or damaged: its digest does not match")
     into.update(np.load(BytesIO(body)))  # never unpickled
 
 
 def read(path: Path) -> Arrays:
-    """Read a whole file in one call. Raises CheckpointError where it is torn or damaged."""
+    """Read a whole file in one call. Raises ResultError where it is torn or damaged."""
     into: Arrays = {}
     for _ in reading(path, into):
         pass

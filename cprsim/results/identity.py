@@ -11,10 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cprsim.accuracy.curve_file import read_curve
 from cprsim.errors import ResultError
 from cprsim.files import digest_of, sha256_of
 from cprsim.recovery.systems import SYSTEMS_PATH
-from cprsim.scenario.curves import curve_path, other_inputs
+from cprsim.scenario.curves import curve_path, other_files
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.schema import dump_scenario
 from cprsim.version import PACKAGE, __version__
@@ -49,7 +50,8 @@ def identity_of(loaded: LoadedScenario, kind: str = "", replay: int | None = Non
     """Identity of the result that a command makes of a scenario."""
     name, of_curve = loaded.scenario.name, {}
     if (curve := curve_path(loaded)) is not None:
-        of_curve = {f"curve {curve.name}": file_digest(curve)} | other_inputs(loaded)
+        others = other_files(read_curve(curve), loaded)
+        of_curve = {f"curve {curve.name}": file_digest(curve), **others}
     return Identity(
         f"{name}-{kind}" if kind else name,
         dump_scenario(loaded.scenario),

@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from cprsim.errors import CprsimError, Place, watch
+from cprsim.errors import CprsimError, Place, Progress, watch
 from cprsim.files import Endless
 from cprsim.job.policy import Policy
 from cprsim.job.records import Estimate, Floats
@@ -156,7 +156,7 @@ def break_evens_of(
     """
     unknown = {**intervals_95(loaded), **unknown_values(loaded)}
     few = contending(entries, costs, best)
-    tried, names, total = tried_under(loaded, few, "unknown"), list(few), len(unknown)
+    tried, names = tried_under(loaded, few, "unknown"), list(few)
     if not unknown:
         return ()
     with watch.progress("values of unknown inputs") as on_progress:
@@ -168,11 +168,7 @@ def break_evens_of(
                 table.append(month_costs(outcome, names, prices_of(varied.scenario)))
             return dict(zip(names, np.array(table, dtype=np.float64).T, strict=True))
 
-        found = list[BreakEven]()
-        for done, (key, values) in enumerate(unknown.items(), start=1):
-            found += break_evens({key: values}, best, costs_of)
-            on_progress(done, total)
-    return tuple(found)
+        return break_evens(unknown, best, costs_of, on_progress)
 
 
 def intervals_95(loaded: LoadedScenario) -> dict[str, Values]:
@@ -190,16 +186,18 @@ def intervals_95(loaded: LoadedScenario) -> dict[str, Values]:
 
 
 def break_evens(
-    unknown: Mapping[str, Values], best: str, costs_of: CostsOf
-) -> tuple[BreakEven, ...]:
+    unknown: Mapping[str, Values], best: str, costs_of: CostsOf,
+    on_progress: Progress = lambda done, total: None,
+) -> tuple[BreakEven, ...]:  # fmt: skip
     """Values nearest to the present ones where the best option ceases to be the cheapest."""
     found = []
-    for key, values in unknown.items():
+    for done, (key, values) in enumerate(unknown.items(), start=1):
         assert values.numbers is not None
         changes = [{key: value} for value in values.written]
         at, becomes = crossing(np.array(values.numbers), costs_of(changes), best)
         low, high = values.numbers[0], values.numbers[-1]
         found.append(BreakEven(key, values.unit, low, high, at, becomes, not only_prices(changes)))
+        on_progress(done, len(unknown))
     return tuple(found)
 
 

@@ -42,12 +42,6 @@ def chosen_curve(loaded: LoadedScenario) -> StalenessCurve | None:
     return curve if n_samples is None else curve.at_length(n_samples)
 
 
-def other_inputs(loaded: LoadedScenario) -> dict[str, str]:
-    """Digests of files that differ from those on which the curve was measured."""
-    path = curve_path(loaded)
-    return {} if path is None else other_files(read_curve(path), loaded)
-
-
 def curve_path(loaded: LoadedScenario) -> Path | None:
     """The file of the curve that applies; see `chosen_curve`."""
     accuracy = loaded.scenario.accuracy

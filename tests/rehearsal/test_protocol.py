@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cprsim.errors import CheckpointError
+from cprsim.errors import ResultError
 from cprsim.rehearsal.in_step import counts
 from cprsim.rehearsal.nodes import SpareNodes
 from cprsim.rehearsal.store import Arrays, SaveFiles, read, write, written
@@ -121,7 +121,7 @@ def test_what_is_committed_whole_counts_in_order_and_what_is_torn_is_not_loaded(
     ]
     for bad in (*flipped, good[:-1], good[:5], b"", good + b"x"):
         path.write_bytes(bad)
-        with pytest.raises(CheckpointError, match="image-1 is torn or damaged"):
+        with pytest.raises(ResultError, match="image-1 is torn or damaged"):
             read(path)
 
 

@@ -26,16 +26,12 @@ class Quality:
 def quality(label: Array, logit: Array, group: Array | None = None) -> Quality:
     """All measures of logits (n,) against labels (n,); `group` (n,): the list each ranks in."""
     area, loss = auc(label, logit), log_loss(label, logit)  # the first needs both classes
-    others = {"ne": loss / base_entropy(label), "calibration": calibration(label, logit)}
+    p = float(np.mean(label, dtype=np.float64))
+    of_base_rate = -p * float(np.log(p)) - (1 - p) * float(np.log1p(-p))
+    others = {"ne": loss / of_base_rate, "calibration": calibration(label, logit)}
     if group is not None:
         others["ndcg"] = ndcg(label, logit, group)
     return Quality(area, loss, others)
-
-
-def base_entropy(label: Array) -> float:
-    """Log-loss [nats] of the share of clicks among the labels, as a prediction of each."""
-    p = float(np.mean(label, dtype=np.float64))
-    return -p * float(np.log(p)) - (1 - p) * float(np.log1p(-p))
 
 
 def calibration(label: Array, logit: Array) -> float:

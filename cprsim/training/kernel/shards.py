@@ -42,7 +42,7 @@ class Shards:
     def __init__(self, layout: TableLayout, n_servers: int, by: ShardBy = ShardBy.ROWS) -> None:
         if n_servers < 1:
             raise ParameterError(f"needs at least one embedding server, got {n_servers}")
-        self.layout, self.n_servers, self.by = layout, n_servers, by
+        self.layout, self.n_servers = layout, n_servers
         segments = self._by_rows() if by is ShardBy.ROWS else self._by_tables()
         self.segments = tuple(segment for segment in segments if segment.n_rows)
 

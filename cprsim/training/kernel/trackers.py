@@ -48,11 +48,6 @@ class Tracked:
         return seeds
 
     @property
-    def budgets(self) -> list[int]:
-        """Most rows that one sub-save writes of each segment."""
-        return [ceil(self.fraction * segment.n_rows) for segment in self.segments]
-
-    @property
     def tables(self) -> Ints:
         """Numbers of the large tables, ascending: the columns of a batch that count."""
         return np.unique([segment.table for segment in self.segments]).astype(np.int64)
@@ -62,7 +57,9 @@ class Tracker:
     """Chooses the rows of one sub-save after the other; this one notes nothing on the way."""
 
     def __init__(self, tracked: Tracked) -> None:
-        self.tracked, self.segments, self.budgets = tracked, tracked.segments, tracked.budgets
+        self.tracked, self.segments = tracked, tracked.segments
+        # most rows that one sub-save writes of each segment
+        self.budgets = [ceil(tracked.fraction * segment.n_rows) for segment in tracked.segments]
 
     def observe(self, rows: Array) -> None:
         """Note the accesses of one batch: fused rows (n, n_tables).
