@@ -231,10 +231,8 @@ class StageKind(StrEnum):
 
 
 STAGE_ORDER = tuple(StageKind)
-GROWTH_H = {
-    "at once": 0.0,
-    "next loss": inf,
-}  # when a job takes slots in, besides each so many hours
+# when a job takes slots in, besides each so many hours
+GROWTH_H = {"at once": 0.0, "next loss": inf}
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,9 +270,8 @@ class Supervisor:
             self._newly |= self._down.keys() & set(self._trainers)
         self._note(FactKind.DETECTED, slot, at, position=back_to, layers_lost=layers_lost)
         struck_together = self._struck_with.get(slot, [slot])
-        if self._struck.isdisjoint(
-            struck_together
-        ):  # who died at one instant asks once all are noticed
+        # who died at one instant asks once all are noticed
+        if self._struck.isdisjoint(struck_together):
             for other_slot in sorted(struck_together):
                 self._spares.ask(other_slot, at)
         self._noticed.set()

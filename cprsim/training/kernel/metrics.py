@@ -18,9 +18,8 @@ class Quality:
 
     auc: float
     log_loss: float  # [nats]
-    others: Mapping[str, float] = field(
-        default_factory=dict, hash=False
-    )  # further metrics, by name
+    # further metrics, by name
+    others: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
 def quality(label: Array, logit: Array, group: Array | None = None) -> Quality:
