@@ -140,7 +140,7 @@ def test_choices_stay_within_the_budget_of_each_segment(name, by):
         )
     chosen = np.zeros(layout.n_rows, bool)
     chosen[tracker.choose()] = True
-    for segment, budget in zip(segments, what.budgets, strict=True):
+    for segment, budget in zip(segments, tracker.budgets, strict=True):
         assert 0 < chosen[segment.rows].sum() <= budget
     assert not chosen[200:203].any()
 
