@@ -346,12 +346,12 @@ def log_from(plain: dict[str, Any]) -> EventLog:
 
 # --------------------------------------------------------------------------- the results folder
 
-# A rehearsal is kept with each strategy twice, predicted and measured: both are rows of one result,
-# so that figures, reports and comparisons show them side by side.
-
 
 def keep(target: ResultTarget, rehearsal: Rehearsal, draw: Callable[[Result], object]) -> Result:
-    """Write the results folder of a rehearsal with valid runs. Raises ResultError: it can't be."""
+    """Write the results folder of a rehearsal with valid runs, or raise ResultError.
+
+    It has each strategy twice, predicted and measured, so that figures show them side by side.
+    """
     strategies, logs, traces = [], {}, []
     for policy in rehearsal.policies:
         attempts = rehearsal.of(policy)

@@ -114,16 +114,12 @@ def most_urgent(scores: Array, k: int) -> Ints:
     return np.sort(np.concatenate([above, ties]))
 
 
-# --------------------------------------------------------------------------- MFU
-
-# MFU: the most frequently used rows first (Maeng et al. 2021).
-#
-# A 4-byte counter per row counts each occurrence in a batch. A save that commits takes its own
-# counts away: what was accessed while it was being written counts for the next one.
-
-
 class MostFrequentlyUsed(Tracker):
-    """Counts accesses; chooses the rows with the highest counts of each segment."""
+    """MFU (Maeng et al. 2021): chooses the rows with the highest counts of each segment.
+
+    A 4-byte counter per row counts each occurrence in a batch. A save that commits takes its own
+    counts away: what was accessed while it was being written counts for the next one.
+    """
 
     def __init__(self, tracked: Tracked) -> None:
         super().__init__(tracked)
@@ -181,17 +177,12 @@ def count_accesses(counts: Array, rows: Array, tables: Array, shift: Array) -> N
                 counts[np.uint64(row + by)] += np.uint32(1)
 
 
-# --------------------------------------------------------------------------- momentum
-
-# Momentum: of the rows that were used since their save, those with the largest momentum in the
-# optimizer first (MOMENTUM_LAST of TorchRec's ModelDeltaTracker).
-#
-# The momentum is what the optimizer keeps first of a row: the sum of squared gradients of row-wise
-# Adagrad, the mean gradient of Adam. Memory as MFU: the counters say which rows were used.
-
-
 class LargestMomentum(MostFrequentlyUsed):
-    """Chooses the used rows of each segment with the largest momentum."""
+    """Of the rows used since their save those with the largest momentum in the optimizer.
+
+    As MOMENTUM_LAST of TorchRec's ModelDeltaTracker. The momentum is what the optimizer keeps first
+    of a row: the sum of squared gradients of row-wise Adagrad, the mean gradient of Adam.
+    """
 
     def __init__(self, tracked: Tracked) -> None:
         if tracked.momentum is None:
@@ -207,17 +198,13 @@ class LargestMomentum(MostFrequentlyUsed):
         return np.where(counts > 0, np.square(momentum).sum(axis=1), 0)
 
 
-# --------------------------------------------------------------------------- SCAR
-
-# SCAR: the rows that moved furthest since they were saved first (Qiao et al. 2019).
-#
-# It compares each row with a second copy of it, as last saved: memory +100 % of the large tables,
-# and a pass over all of them at each sub-save. A server that reloads its rows makes the copy anew
-# from what it loads, so the copy is what the store holds.
-
-
 class LargestChange(Tracker):
-    """Chooses the rows of each segment with the largest L2 distance from their saved copy."""
+    """SCAR (Qiao et al. 2019): the rows with the largest L2 distance from their saved copy.
+
+    The second copy of each row takes +100 % of the large tables, and each sub-save a pass over all
+    of them. A server that reloads its rows makes the copy anew from what it loads, so the copy is
+    what the store holds.
+    """
 
     def _urgent(self, number: int, segment: Segment) -> Ints:
         table, saved = self.tracked.table[segment.rows], self.tracked.saved_table[segment.rows]
@@ -239,16 +226,12 @@ def squared_changes(rows: Array, saved: Array) -> Array:
     return changes
 
 
-# --------------------------------------------------------------------------- round robin
-
-# Round robin: each sub-save writes the next part of every segment, whatever was accessed.
-#
-# The control of every claim about priorities: it writes as much and uses no
-# accesses. Its position belongs to the job and survives the failure of a server.
-
-
 class RoundRobin(Tracker):
-    """Goes through each segment in 1 / r parts, and on to the next part with each commit."""
+    """Goes through each segment in 1 / r parts, and on to the next part with each commit.
+
+    The control of every claim about priorities: it writes as much and uses no accesses. Its
+    position belongs to the job and survives the failure of a server.
+    """
 
     def __init__(self, tracked: Tracked) -> None:
         super().__init__(tracked)
@@ -271,25 +254,21 @@ class RoundRobin(Tracker):
         return {"tracker/part": self._part}
 
 
-# --------------------------------------------------------------------------- SSU
-
-# SSU: rows that a sub-sample of the inputs used (Maeng et al. 2021), a cheap stand-in for MFU.
-#
-# The rows of every second sample go into a list of r x N ids per segment, 4 bytes each and nothing
-# more. So that it is known without further memory whether a row is listed, the list is kept in
-# buckets of 8 and a row's hash names its bucket; a full bucket evicts one of its ids at random.
-# A segment's list is rounded down to whole buckets. It begins empty after each save.
-#
-# A segment's list and draws depend on nothing outside it: a server alone has the same. A server
-# that is replaced begins both anew.
-
-
 BUCKET = 8
 EMPTY = -1
 
 
 class SubSampledUsed(Tracker):
-    """Lists rows that sampled inputs used, as places in their segment; chooses all listed."""
+    """SSU (Maeng et al. 2021): rows that a sub-sample of the inputs used, a cheap stand-in for MFU.
+
+    The rows of every second sample go into a list of r x N ids per segment, 4 bytes each and
+    nothing more. So that it is known without further memory whether a row is listed, the list is
+    kept in buckets of 8 and a row's hash names its bucket; a full bucket evicts one of its ids at
+    random. A segment's list is rounded down to whole buckets. It begins empty after each save.
+
+    A segment's list and draws depend on nothing outside it: a server alone has the same. A server
+    that is replaced begins both anew.
+    """
 
     def __init__(self, tracked: Tracked) -> None:
         super().__init__(tracked)
