@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from annotated_types import Ge, Le
 
@@ -24,9 +24,7 @@ from cprsim.commands.options import (
 from cprsim.errors import watch
 from cprsim.logs.jobs.facts import saving_every
 from cprsim.logs.jobs.ledger import ledgers
-
-if TYPE_CHECKING:
-    from cprsim.pages.answer import Answer
+from cprsim.pages.answer import Answer
 
 
 @command(

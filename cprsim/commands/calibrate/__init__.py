@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cprsim.commands import command
 from cprsim.commands.calibrate.answer import answer_of_calibrate
@@ -23,9 +22,7 @@ from cprsim.errors import ParameterError, watch
 from cprsim.files import require_new, write_new
 from cprsim.logs.jobs.facts import saving_every
 from cprsim.logs.jobs.ledger import ledgers, notes_on_ends
-
-if TYPE_CHECKING:
-    from cprsim.pages.answer import Answer
+from cprsim.pages.answer import Answer
 
 
 @command("cprsim calibrate events.jsonl --save mine.yaml")

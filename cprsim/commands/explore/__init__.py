@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from annotated_types import Ge, Le
 
@@ -16,9 +16,7 @@ from cprsim.commands.options import (
     source_of,
 )
 from cprsim.errors import ParameterError
-
-if TYPE_CHECKING:
-    from cprsim.pages.answer import Answer
+from cprsim.pages.answer import Answer
 
 
 @command("cprsim explore quickstart --set failures.mtbf='20 h'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from annotated_types import Ge
 
@@ -16,15 +16,12 @@ from cprsim.errors import ParameterError, one_line, watch
 from cprsim.files import require_new, write_new
 from cprsim.logs.files import head_of
 from cprsim.logs.fit.cost_fit import COST_KINDS, costs_fragment, fit_costs, read_transfers
-from cprsim.logs.fit.fragments import failures_fragment, fragment_of
+from cprsim.logs.fit.fragments import Fragment, failures_fragment, fragment_of
 from cprsim.logs.fit.lifetimes import Age
 from cprsim.logs.fit.report import fit_failures
 from cprsim.logs.formats import names, read_log
 from cprsim.logs.spec import LogSpec
-
-if TYPE_CHECKING:
-    from cprsim.logs.fit.fragments import Fragment
-    from cprsim.pages.answer import Answer
+from cprsim.pages.answer import Answer
 
 COSTS_FORMAT = "costs"  # of --format
 N_BOOTSTRAP = 199  # samples by default

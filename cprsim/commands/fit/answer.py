@@ -8,7 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ import pandas as pd
 from cprsim.commands.fit.figures import nodes_figure, subject_figure
 from cprsim.errors import ParameterError, one_line
 from cprsim.job.records import NO_NUMBER
+from cprsim.logs.fit.cost_fit import CostFit
 from cprsim.logs.fit.fragments import Fragment, job_fragment, unit_of
 from cprsim.logs.fit.observation import WORST_FRACTION
 from cprsim.logs.fit.report import Fitted, frames_of, sentences
@@ -33,9 +34,6 @@ from cprsim.pages.document import (
     word_columns,
 )
 from cprsim.results.words import count, percent, suited
-
-if TYPE_CHECKING:
-    from cprsim.logs.fit.cost_fit import CostFit
 
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}
 OF_FIT = (  # values of the answer

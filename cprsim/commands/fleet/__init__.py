@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cprsim.commands import command
 from cprsim.commands.fleet.answer import answer_of_fleet
 from cprsim.commands.fleet.figures import fleet_figures
-from cprsim.commands.fleet.folder import load_fleet, write_fleet
+from cprsim.commands.fleet.folder import FleetResult, load_fleet, write_fleet
 from cprsim.commands.fleet.histories import PreparedFleet, prepare
 from cprsim.commands.fleet.options import (
+    Axes,
     decide,
     is_unpriced,
     points_of,
@@ -32,24 +33,16 @@ from cprsim.commands.options import (
     source_of,
 )
 from cprsim.errors import ParameterError, one_line, watch
+from cprsim.pages.answer import Answer
 from cprsim.pages.figures import drawing
-from cprsim.results.folder import load_or_compute
-from cprsim.results.identity import file_digest, identity_of
+from cprsim.results.folder import ResultTarget, load_or_compute
+from cprsim.results.identity import Identity, file_digest, identity_of
 from cprsim.results.store import PointStore
-from cprsim.scenario.job import values_along
+from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.population import of_one, table_of
-from cprsim.scenario.reading import said_axes
+from cprsim.scenario.reading import LoadedScenario, said_axes
+from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers as Pool
-
-if TYPE_CHECKING:
-    from cprsim.commands.fleet.folder import FleetResult
-    from cprsim.commands.fleet.options import Axes
-    from cprsim.pages.answer import Answer
-    from cprsim.results.folder import ResultTarget
-    from cprsim.results.identity import Identity
-    from cprsim.scenario.job import Values
-    from cprsim.scenario.reading import LoadedScenario
-    from cprsim.scenario.yaml_text import Plain
 
 SHORT_KEYS = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.storage"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cprsim.commands import command
 from cprsim.commands.fit import fitted_fragment
@@ -23,11 +23,9 @@ from cprsim.files import (
     write_whole,
     writes,
 )
+from cprsim.pages.answer import Answer
 from cprsim.scenario.reading import load_scenario, name_from, read_text
 from cprsim.scenario.yaml_text import dump_plain, read_yaml
-
-if TYPE_CHECKING:
-    from cprsim.pages.answer import Answer
 
 
 @command("cprsim init job.yaml --kind llm --nodes 64 --failures '28 h'")

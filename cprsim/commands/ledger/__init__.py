@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cprsim.commands import command
 from cprsim.commands.ledger.answer import answer_of_ledger
@@ -11,14 +11,9 @@ from cprsim.commands.ledger.slurm import answer_of_slurm
 from cprsim.commands.options import DrawsSeed, Logs, TimeUnit
 from cprsim.errors import ParameterError, watch
 from cprsim.logs.jobs.ledger import ledgers, notes_on_ends
-from cprsim.logs.jobs.reading import read_logs
+from cprsim.logs.jobs.reading import Events, read_logs
 from cprsim.logs.jobs.slurm_jobs import read_attempts, tables_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cprsim.logs.jobs.reading import Events
-    from cprsim.pages.answer import Answer
+from cprsim.pages.answer import Answer
 
 
 @command("cprsim ledger attempts.csv")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from annotated_types import Ge, Le
 
@@ -28,24 +28,18 @@ from cprsim.commands.options import (
 from cprsim.errors import ParameterError, watch
 from cprsim.files.units import SHARE, TIME
 from cprsim.job.losses import Metric
+from cprsim.pages.answer import Answer
 from cprsim.results.folder import StoredResult, require_writable
 from cprsim.scenario.curves import digests_of, option_files
+from cprsim.training.kernel.weights import TrainableModel
 from cprsim.training.measuring.curve import curve_file
 from cprsim.training.measuring.design import design_of, measurable
-from cprsim.training.measuring.expectation import check_trainer, expect
-from cprsim.training.measuring.measure import MeasureRequest
+from cprsim.training.measuring.expectation import Expected, check_trainer, expect
+from cprsim.training.measuring.measure import Measured, MeasureRequest
 from cprsim.training.measuring.measure import measure as run
 from cprsim.training.measuring.own_code import require_allowed
 from cprsim.training.measuring.runs import n_finished, own_model, setting_of
 from cprsim.workers import Workers as Pool
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cprsim.pages.answer import Answer
-    from cprsim.training.kernel.weights import TrainableModel
-    from cprsim.training.measuring.expectation import Expected
-    from cprsim.training.measuring.measure import Measured
 
 CURVE_FOLDER = Path("results") / "curves"
 

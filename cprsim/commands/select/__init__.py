@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from os.path import relpath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cprsim.commands import command
 from cprsim.commands.options import (
@@ -19,15 +19,11 @@ from cprsim.commands.options import (
     source_of,
 )
 from cprsim.commands.select.answer import answer_of_select, document_of_select
-from cprsim.commands.select.choice import load_selection, write_selection
+from cprsim.commands.select.choice import Selection, load_selection, write_selection
 from cprsim.commands.select.selecting import make_selection, prepare
+from cprsim.pages.answer import Answer
 from cprsim.pages.figures import drawing
-from cprsim.results.folder import load_or_compute
-
-if TYPE_CHECKING:
-    from cprsim.commands.select.choice import Selection
-    from cprsim.pages.answer import Answer
-    from cprsim.results.folder import ResultTarget
+from cprsim.results.folder import ResultTarget, load_or_compute
 
 Number = Annotated[float | str | None, CliOption(metavar="NUMBER|PERCENT")]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cprsim.commands import command
 from cprsim.commands.options import (
@@ -35,18 +35,14 @@ from cprsim.commands.systems.listing import (
     scenario_job,
 )
 from cprsim.errors import ParameterError, watch
+from cprsim.pages.answer import Answer
 from cprsim.pages.figures import save_figures
 from cprsim.results import pipeline
-from cprsim.results.folder import load_or_compute, write_record
+from cprsim.results.folder import ResultTarget, load_or_compute, write_record
 from cprsim.results.limit import held_limits, limit_of
-from cprsim.results.run import write_run
+from cprsim.results.run import Result, write_run
 from cprsim.results.unknown import break_evens_of, contending, decisive_assumption, spares_of
 from cprsim.scenario.assemble import assemble
-
-if TYPE_CHECKING:
-    from cprsim.pages.answer import Answer
-    from cprsim.results.folder import ResultTarget
-    from cprsim.results.run import Result
 
 
 @command("cprsim systems llm --only full --only gemini")
