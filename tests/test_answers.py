@@ -27,7 +27,6 @@ from cprsim.pages.document import (
     Section,
     Table,
     Words,
-    row_columns,
 )
 from cprsim.pages.html import typeset
 from cprsim.pages.terminal import Look, text_of
@@ -45,7 +44,7 @@ KERNEL = "kernel: {samples: 3000, most_rows: 30, dimension: 4, bottom: [8], top:
 
 def hostile() -> Answer:
     """An answer with what others wrote in every place."""
-    table = Table(EVIL, row_columns(EVIL, "n", "m"), [[EVIL, "1.5 ± 0.2", EVIL]])
+    table = Table(EVIL, [EVIL, "n", "m"], [[EVIL, "1.5 ± 0.2", EVIL]])
     blocks = [Words([EVIL]), table, ListingBlock(EVIL, f"</pre>{EVIL}")]
     document = Document(EVIL, EVIL, [EVIL], [Section(EVIL, blocks)], table, [EVIL])
     frame = pd.DataFrame({"name": [EVIL], "x_h": [1.5], "y": [float("nan")]})

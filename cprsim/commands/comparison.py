@@ -15,7 +15,7 @@ from cprsim.commands.run.sentences import spread_in_percent
 from cprsim.errors import ParameterError
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
+from cprsim.pages.document import Document, Section, Table
 from cprsim.pages.figures import OVERHEAD_LABEL
 from cprsim.pages.money import WORK, bills_frame
 from cprsim.results.metrics import (
@@ -131,7 +131,7 @@ def _document(
         sections=[
             Section(
                 "In what the inputs differ",
-                [Table(caption, word_columns("input", *answers), rows)] if rows else [],
+                [Table(caption, ["input", *answers], rows, [*answers])] if rows else [],
             )
         ],
         parts=[
@@ -197,9 +197,9 @@ def _side_by_side(runs: Mapping[str, Result], differences: pd.DataFrame) -> Tabl
             overhead = unfinished if isnan(of[OVERHEAD].mean) else estimated(of[OVERHEAD], 100)
             less = estimated(more.get((letter, policy.name), Estimate(nan)), 100)
             rows.append([letter, policy.name, saves(policy, run.useful_h), overhead, less])
-    words, numbers = word_columns("result", "strategy", "saves"), ("overhead, %", "more than A")
+    headings = ["result", "strategy", "saves", "overhead, %", "more than A"]
     caption = "Overhead in % of useful time, ± half of the 95 % interval"
-    return Table(caption, [*words, *number_columns(*numbers)], rows, grouped=True)
+    return Table(caption, headings, rows, ["strategy", "saves"], grouped=True)
 
 
 def _of(row: Mapping[str, Any]) -> Estimate:
@@ -209,9 +209,9 @@ def _of(row: Mapping[str, Any]) -> Estimate:
 def _money_table(bills: pd.DataFrame) -> Table:
     totals = bills[bills["part"] == "total"].sort_values("strategy", kind="stable")
     costs = totals[["job_cost", "month_cost"]].map("{:,.2f}".format)
-    columns = [*word_columns("strategy", "result"), *number_columns("a job", f"per {WORK}", "in")]
+    headings = ["strategy", "result", "a job", f"per {WORK}", "in"]
     rows = pd.concat([totals[["strategy", "result"]], costs, totals["currency"]], axis=1)
-    return Table("", columns, rows.to_numpy().tolist(), grouped=True)
+    return Table("", headings, rows.to_numpy().tolist(), ["result"], grouped=True)
 
 
 def differences_table(table: pd.DataFrame, letter: str = "B") -> Table:
@@ -231,8 +231,8 @@ def differences_table(table: pd.DataFrame, letter: str = "B") -> Table:
         half = scale * _of(row).half_width
         means = [suited(x, x - half, x + half)[0] for x in (scale * a, scale * b)]
         rows.append([row["strategy"], labels[quantity], *means, estimated(_of(row), scale)])
-    columns = [*word_columns("strategy", "quantity"), *number_columns("A", letter, f"{letter} - A")]
-    return Table("", columns, rows, grouped=True)
+    headings = ["strategy", "quantity", "A", letter, f"{letter} - A"]
+    return Table("", headings, rows, ["quantity"], grouped=True)
 
 
 # --------------------------------------------------------------------------- of two results

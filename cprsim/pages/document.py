@@ -6,7 +6,7 @@ A kind of result builds its blocks once, independently of their rendering by `te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -24,37 +24,20 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a table; numbers are right-aligned."""
-
-    heading: str
-    is_number: bool = True
-
-
-def word_columns(*headings: str) -> list[Column]:
-    """Columns of words."""
-    return [Column(heading, is_number=False) for heading in headings]
-
-
-def number_columns(*headings: str) -> list[Column]:
-    """Columns of numbers."""
-    return [Column(heading) for heading in headings]
-
-
-def row_columns(name: str, *numbers: str) -> list[Column]:
-    """A column of words that names the rows, then columns of numbers."""
-    return [*word_columns(name), *map(Column, numbers)]
-
-
-@dataclass(frozen=True, slots=True)
 class Table:
-    """A table whose first column names the row."""
+    """A table whose first column names the row; numbers, right-aligned, are in most others."""
 
     kind: ClassVar[str] = "table"
     caption: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[str]]  # a cell for each column
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]  # a cell for each heading
+    words: Collection[str] = ()  # headings of the other columns of words
     grouped: bool = False  # the first column names a group of rows, the second the row
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Whether each column has numbers."""
+        return [at > 0 and heading not in self.words for at, heading in enumerate(self.headings)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,8 @@ def _block(block: Block, place: Place) -> Iterator[str]:
 
 def table(block: Table) -> str:
     """A table without its caption; numbers are right-aligned."""
-    sides = ["---:" if column.is_number else "---" for column in block.columns]
-    headings = [_text(column.heading) for column in block.columns]
+    sides = ["---:" if is_number else "---" for is_number in block.numeric]
+    headings = [_text(heading) for heading in block.headings]
     rows = [[_text(str(cell)) for cell in row] for row in block.rows]
     return "\n".join(map(_line, [headings, sides, *rows]))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from cprsim.pages.document import Table, row_columns
+from cprsim.pages.document import Table
 from cprsim.results.money import OVERHEAD, SPARE, USEFUL, Bills, comparable
 from cprsim.results.run import Result
 from cprsim.results.words import significant
@@ -63,7 +63,7 @@ def money_table(bills: Bills, of: str = "a job") -> Table:
             columns[f"{heading} per {WORK}"] = [significant(value) for value in values]
     return Table(
         f"What {of} costs on average, in {unit_of(bills)}",
-        row_columns("strategy", *columns),
+        ["strategy", *columns],
         list(zip(order, *columns.values(), strict=True)),
     )
 

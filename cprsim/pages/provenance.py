@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cprsim.errors import ResultError
-from cprsim.pages.document import ListingBlock, Section, Table, row_columns, word_columns
+from cprsim.pages.document import ListingBlock, Section, Table
 
 
 def origin(
@@ -23,11 +23,12 @@ def origin(
     """
     listings = [_listing(folder / name, note) for name in scenarios]
     files = manifest.get("files") or {}
-    facts = Table("What made them", word_columns("", "value"), _facts(manifest, folder))
+    facts = Table("What made them", ["", "value"], _facts(manifest, folder), ["value"])
     table = Table(
         "Files of the results folder",
-        [*row_columns("file", "bytes"), *word_columns("SHA-256")],
+        ["file", "bytes", "SHA-256"],
         [[name, f"{entry['bytes']:,}", str(entry["sha256"])] for name, entry in files.items()],
+        ["SHA-256"],
     )
     return [
         Section("The scenario" if len(listings) == 1 else "The scenarios", listings),

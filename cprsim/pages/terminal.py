@@ -87,19 +87,19 @@ def _with_units(text: str) -> str:
 def _table(table: Table, look: Look) -> Iterator[str]:
     """The table, or several narrower ones if it is too wide."""
     n_naming, width = 2 if table.grouped else 1, look.width
-    heads = [printable(column.heading) for column in table.columns]
+    heads = [printable(heading) for heading in table.headings]
     rows = [[printable(str(cell)) for cell in row] for row in table.rows]
     least, widest = [], []  # widths
-    for column, head, *cells in zip(table.columns, heads, *rows, strict=True):
+    for is_number, head, *cells in zip(table.numeric, heads, *rows, strict=True):
         heading = [head] if width is None else head.split()
         words = [word for text in (head, *cells) for word in _with_units(text).split(" ")]
         widest.append(max(map(len, [head, *cells])))
-        if column.is_number:
+        if is_number:
             least.append(max(map(len, [*heading, *cells]), default=0))
         else:
             least.append(min(max(map(len, words), default=0), LONGEST_UNBROKEN))
     parts, gap = [[*range(n_naming)]], len(GAP)
-    for place in range(n_naming, len(table.columns)):
+    for place in range(n_naming, len(heads)):
         narrowest = sum(least[at] + gap for at in [*parts[-1], place]) - gap
         if width is not None and narrowest > width and len(parts[-1]) > n_naming:
             parts.append([*range(n_naming)])
@@ -114,7 +114,7 @@ def _table(table: Table, look: Look) -> Iterator[str]:
             if room_left >= 0:
                 break
         # words have what is left before headings of numbers
-        for at in sorted(places, key=lambda at: table.columns[at].is_number):
+        for at in sorted(places, key=table.numeric.__getitem__):
             more = min(widest[at] - widths[at], max(room_left, 0))
             widths[at], room_left = widths[at] + more, room_left - more
         yield from _row(heads, table, widths)
@@ -136,7 +136,7 @@ def _row(cells: Sequence[str], table: Table, widths: dict[int, int]) -> Iterator
     folded = [_folded(cells[at], width) for at, width in widths.items()]
     for line in zip_longest(*folded, fillvalue=""):
         padded = (
-            text.rjust(width) if table.columns[at].is_number else text.ljust(width)
+            text.rjust(width) if table.numeric[at] else text.ljust(width)
             for text, (at, width) in zip(line, widths.items(), strict=True)
         )
         yield GAP.join(padded).rstrip()

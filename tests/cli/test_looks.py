@@ -11,14 +11,14 @@ import pytest
 
 from cprsim.cli.console import style_on
 from cprsim.commands import NAMES
-from cprsim.pages.document import Document, Table, row_columns, word_columns
+from cprsim.pages.document import Document, Table
 from cprsim.pages.terminal import Look, text_of
 from tests.making import call
 
 ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 DOCUMENT = Document(
     "Costs", "What?", ["Use \x1b[31mcpr, of 2.5 parts: it costs least of all. It loses samples."],
-    table=Table("", row_columns("strategy", "overhead, %"), [["full", "8.6"], ["cpr", "1.4"]]),
+    table=Table("", ["strategy", "overhead, %"], [["full", "8.6"], ["cpr", "1.4"]]),
     remarks=["One log is short."],
 )  # fmt: skip
 RUN_BY_OTHERS = {"calibrate", "explore", "measure", "rehearse", "reproduce", "train"}  # slowly
@@ -43,7 +43,8 @@ def test_sentence_and_row_are_marked_and_the_text_is_the_same(monkeypatch) -> No
 
 def test_units_stay_with_their_numbers_and_the_longest_cells_have_the_most_room() -> None:
     cells = ["young", "a save every 1.37 h", "all nodes go back to the last save, 18.5 min ago"]
-    table = Table("", word_columns("name", "interval", "what it does"), [cells])
+    headings = ["name", "interval", "what it does"]
+    table = Table("", headings, [cells], headings)
     lines = text_of(Document("", "", ["It takes 8.39 %."], table=table), look=Look(45)).splitlines()
     assert len(lines) == 6  # each cell in two
     shown = text_of(Document("", "", ["It takes 8.39 %."], table=table), look=Look(30))

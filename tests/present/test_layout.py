@@ -30,7 +30,7 @@ def beyond(browser: Any, width: int, blocks: str) -> list[int]:
 def test_what_is_wider_than_a_page_scrolls_in_its_place_and_no_figure_is_too_small(
     browser: Any, tmp_path: Path
 ) -> None:
-    table = document.Table("", document.number_columns(*"abcdefgh"), [["1,234,567.89"] * 8])
+    table = document.Table("", [*"abcdefgh"], [["1,234,567.89"] * 8])
     picture = document.Picture("a figure", "nothing", lambda: Figure((13.2, 4)))
     section = document.Section("All", [document.ListingBlock("a file", "word " * 40), picture])
     whole = document.Document("Wide", "How wide?", ["Wide."], [section], table)

@@ -13,7 +13,6 @@ from cprsim.pages.document import (
     Section,
     Table,
     Words,
-    row_columns,
 )
 from cprsim.pages.markdown import render, write_page
 
@@ -29,7 +28,7 @@ def markdown(*blocks) -> str:
 
 
 def test_title_question_answer_and_sections_come_in_order() -> None:
-    table = Table("Costs", row_columns("name", "cost, h"), [["a|b", "1.0 ± 0.1"]])
+    table = Table("Costs", ["name", "cost, h"], [["a|b", "1.0 ± 0.1"]])
     part = "First.\n\nCosts\n\n| name | cost, h |\n| --- | ---: |\n| a\\|b | 1.0 ± 0.1 |\n"
     assert markdown(Words(["First."]), table) == f"# t\n\n*Why?*\n\nSo.\n\n## Part\n\n{part}"
 

@@ -15,7 +15,7 @@ from cprsim.job.records import NO_NUMBER, Z_95, Estimate, Floats
 from cprsim.logs.jobs.facts import crash_loops
 from cprsim.logs.jobs.ledger import notes_on_ends
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
+from cprsim.pages.document import Document, Section, Table
 from cprsim.pages.money import bills_frame, cheapest, money_table
 from cprsim.results.metrics import records_of
 from cprsim.results.money import Bills, cheapest_by_bill
@@ -157,12 +157,9 @@ def _advice(best: str, saved: Estimate, of_h: float, second: str, more: Estimate
 
 def _systems(systems: pd.DataFrame, jobs: pd.DataFrame) -> Table:
     """A row per job, as observed, and a row per system; empty columns are left out."""
-    columns = [
-        *word_columns("job", "system"),
-        *number_columns(
-            "saves every", "overhead, h", "95 %", "saved, h", "95 %", "PLS", "AUC loss"
-        ),
-    ]
+    headings = [
+        "job", "system", "saves every", "overhead, h", "95 %", "saved, h", "95 %", "PLS", "AUC loss"
+    ]  # fmt: skip
     rows = []
     for job in records_of(jobs[:JOBS_SHOWN]):
         observed = f"observed, {count(job['n_failures'], 'failure')}"
@@ -177,12 +174,13 @@ def _systems(systems: pd.DataFrame, jobs: pd.DataFrame) -> Table:
             )  # fmt: skip
     left = f"; {len(jobs) - JOBS_SHOWN} more are in the JSON" if len(jobs) > JOBS_SHOWN else ""
     shown_places = [
-        place for place in range(len(columns)) if {row[place] for row in rows} != {NO_NUMBER}
+        place for place in range(len(headings)) if {row[place] for row in rows} != {NO_NUMBER}
     ]
     return Table(
         f"Hours beyond useful work, most saved first{left}; intervals are of values missing from "
         "the logs",
-        [columns[place] for place in shown_places],
+        [headings[place] for place in shown_places],
         [[row[place] for place in shown_places] for row in rows],
+        ["system"],
         grouped=True,
     )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cprsim.commands.calibrate.calibrating import FEW_TO_PREDICT, Calibration
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import Document, ListingBlock, Section, Table, word_columns
+from cprsim.pages.document import Document, ListingBlock, Section, Table
 from cprsim.results.words import significant, suited
 
 MOVED_MOST = {
@@ -41,8 +41,8 @@ def answer_of_calibrate(
         title="Which scenario the logs of jobs make",
         question="Which scenario do these logs make, and does it predict them?",
         answer=not_compared if half is None else _verdict(half),
-        table=Table("Numbers of the scenario", word_columns("number", "value", "where from"),
-                    calibration.origins),
+        table=Table("Numbers of the scenario", ["number", "value", "where from"],
+                    calibration.origins, ["value", "where from"]),
         remarks=notes,
         sections=[Section("The scenario", [ListingBlock("For cprsim run", text)])],
     )  # fmt: skip

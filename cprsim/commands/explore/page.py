@@ -17,7 +17,7 @@ from cprsim.errors import CprsimError, ParameterError, Place, watch
 from cprsim.files.units import DIMENSIONS, split_quantity, unit_factor
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import Table, row_columns
+from cprsim.pages.document import Table
 from cprsim.pages.figures import words_of_key
 from cprsim.pages.html import rendered
 from cprsim.pages.money import WORK, money_section, unit_of
@@ -117,14 +117,14 @@ def _overhead(result: Result, name: str) -> str:
 def compared(now: Result, today: Result) -> Table:
     """A row per strategy: overhead, and cost of a month of useful work, now and today."""
     (costs, unit), (before, _) = _months(now), _months(today)
-    columns = row_columns("strategy", "overhead now", "today", "a month now", "today")
+    headings = ["strategy", "overhead now", "today", "a month now", "today"]
     rows = [
         [name, *(_overhead(of, name) for of in (now, today)),
          *(of.get(name, NO_NUMBER) for of in (costs, before))]
         for name in now.summary
     ]  # fmt: skip
     caption = f"Now, and today: the scenario as in its file. A month is {WORK}, in {unit}"
-    return Table(caption, columns, rows)
+    return Table(caption, headings, rows)
 
 
 def _months(result: Result) -> tuple[dict[str, str], str]:

@@ -23,15 +23,12 @@ from cprsim.logs.fit.report import Fitted, frames_of, sentences
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
     Block,
-    Column,
     Document,
     ListingBlock,
     Picture,
     Section,
     Table,
     Words,
-    row_columns,
-    word_columns,
 )
 from cprsim.results.words import count, percent, suited
 
@@ -111,11 +108,12 @@ def _table(frame: pd.DataFrame, caption: str, headings: Mapping[str, str]) -> Ta
     """Some columns of a frame, an estimate with its interval; grouped by `times`."""
     present = {name: text for name, text in headings.items() if name in frame}
     rows = [[_cell(row, name) for name in present] for row in frame.to_dict("records")]
-    columns = [
-        Column(text, is_number=not any(isinstance(value, str) for value in frame[name]))
+    words = [
+        text
         for name, text in present.items()
+        if any(isinstance(value, str) for value in frame[name])
     ]
-    return Table(caption, columns, rows, grouped="times" in present)
+    return Table(caption, [*present.values()], rows, words, grouped="times" in present)
 
 
 def _cell(row: Mapping[Any, Any], name: str) -> str:
@@ -153,9 +151,8 @@ def _best(times: pd.DataFrame) -> Table:
          _spread(row, "shape")]
         for row in times.to_dict("records")
     ]  # fmt: skip
-    numbers = map(Column, ("p", "mean (95 %)", "shape (95 %)"))
-    columns = [*row_columns("times", "number"), *word_columns("family"), *numbers]
-    return Table("The best family by AIC; p by parametric bootstrap", columns, rows)
+    headings = ["times", "number", "family", "p", "mean (95 %)", "shape (95 %)"]
+    return Table("The best family by AIC; p by parametric bootstrap", headings, rows, ["family"])
 
 
 def _what_fits(frames: Frames) -> list[Block]:

@@ -12,7 +12,7 @@ from cprsim.commands.fleet.folder import FleetResult, options_frame, parts_frame
 from cprsim.commands.fleet.options import FleetOption
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import MOST_ROWS, Document, Picture, Section, Table, row_columns
+from cprsim.pages.document import MOST_ROWS, Document, Picture, Section, Table
 from cprsim.pages.money import WORK, with_spares
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import (
@@ -142,7 +142,7 @@ def _options(result: FleetResult) -> Table:
         f"{result.name}: {count(result.n_jobs, 'job')} of {count(result.n_kinds, 'kind')} in "
         f"{hours(result.window_h)}{times}{shared}. Overhead in % of "
         "useful time, without the hours in the queue, ± half of the 95 % interval.",
-        row_columns("option", "overhead, %", *columns, cost),
+        ["option", "overhead, %", *columns, cost],
         rows,
     )
 
@@ -164,7 +164,7 @@ def _costs(result: FleetResult) -> Table:
         rows += [[heading, *cells]] if NO_NUMBER not in cells else []
     return Table(
         f"Per {_month(result)}, in {_unit(result)}",
-        row_columns("", *(option.name for option in options)),
+        ["", *(option.name for option in options)],
         rows,
     )
 

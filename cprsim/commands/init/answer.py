@@ -15,7 +15,7 @@ from cprsim.failures.presets import FAILURE_PRESETS, FailurePreset
 from cprsim.files import about as about_of
 from cprsim.files.units import TIME
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import Document, ListingBlock, Table, word_columns
+from cprsim.pages.document import Document, ListingBlock, Table
 from cprsim.results.words import count, hours
 from cprsim.scenario.schema import Scenario
 
@@ -76,11 +76,12 @@ def answer_of_list(scenarios: Mapping[str, Path]) -> Answer:
         *(["scenario", *words] for words in shipped[["name", "about"]].to_numpy().tolist()),
         *(["failure rate", preset.name, _rate(preset)] for preset in FAILURE_PRESETS.values()),
     ]
+    headings = ["", "name", "what it is"]
     document = Document(
         "What comes with cprsim",
         "Which scenarios and rates of failures come with cprsim?",
         ["Every command takes a scenario by its name; cprsim init --from NAME copies it."],
-        table=Table("", word_columns("", "name", "what it is"), rows, grouped=True),
+        table=Table("", headings, rows, headings, grouped=True),
     )
     frames = {"scenarios": shipped, "presets": pd.DataFrame(map(asdict, FAILURE_PRESETS.values()))}
     return Answer("init", "what is shipped", lambda: document, frames=frames)

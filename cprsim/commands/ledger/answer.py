@@ -14,9 +14,6 @@ from cprsim.pages.document import (
     Document,
     Section,
     Table,
-    number_columns,
-    row_columns,
-    word_columns,
 )
 from cprsim.results.metrics import records_of
 from cprsim.results.words import count, ends, percent, percent_number, significant, suited
@@ -121,7 +118,7 @@ def _parts(hours: Sequence[dict[str, Any]], wall_h: float) -> Table:
         for row in hours
         if not row["hours_high"] <= 0 or row["part"] == "useful"
     ]  # fmt: skip
-    return Table("Hours of all jobs", row_columns("", "hours", "95 %", "% of all"), rows)
+    return Table("Hours of all jobs", ["", "hours", "95 %", "% of all"], rows)
 
 
 def _jobs(jobs: pd.DataFrame) -> Table:
@@ -134,7 +131,7 @@ def _jobs(jobs: pd.DataFrame) -> Table:
     ]  # fmt: skip
     left = f"; {len(order) - MOST_JOBS} more are in the JSON" if len(order) > MOST_JOBS else ""
     names = ("wall h", "ETTR, %", "95 %", "failures", "saves", "lost h", "save h")
-    return Table(f"By hours that were not useful{left}", row_columns("job", *names), rows)
+    return Table(f"By hours that were not useful{left}", ["job", *names], rows)
 
 
 def _incidents(incidents: pd.DataFrame, jobs: pd.DataFrame) -> Table:
@@ -152,10 +149,10 @@ def _incidents(incidents: pd.DataFrame, jobs: pd.DataFrame) -> Table:
         )  # fmt: skip
     return Table(
         "Cost of the worst incidents, lost work included",
-        [*word_columns("when (UTC)", "job"), *number_columns("hours", "95 %"),
-         *word_columns("of which [h]", "where")],
+        ["when (UTC)", "job", "hours", "95 %", "of which [h]", "where"],
         rows,
-    )  # fmt: skip
+        ["job", "of which [h]", "where"],
+    )
 
 
 def cells(row: Mapping[str, Any], name: str, scale: float = 1.0) -> list[str]:

@@ -12,7 +12,7 @@ import pandas as pd
 from cprsim.commands.options import parsed
 from cprsim.logs.jobs.slurm_jobs import BY_JOB, BY_NODE, REQUEUED
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import Document, Section, Table, number_columns, word_columns
+from cprsim.pages.document import Document, Section, Table
 from cprsim.results.words import count, percent, significant
 from cprsim.scenario.prices import Money, shown
 
@@ -137,5 +137,4 @@ def _table(caption: str, frame: pd.DataFrame, price: Money | None) -> Table:
     for name in cells.select_dtypes("float"):
         cells[name] = cells[name].map(significant)
     numbers = [HEADINGS.get(name, name) for name in map(str, frame) if name not in names]
-    columns = [*word_columns(*names), *number_columns(*numbers)]
-    return Table(caption, columns, cells.astype(str).to_numpy().tolist())
+    return Table(caption, [*names, *numbers], cells.astype(str).to_numpy().tolist(), names)

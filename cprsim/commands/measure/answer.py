@@ -16,13 +16,10 @@ from cprsim.job.records import HIGH, Estimate, Floats
 from cprsim.pages.answer import Answer
 from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
 from cprsim.pages.document import (
-    Column,
     Document,
     Picture,
     Section,
     Table,
-    row_columns,
-    word_columns,
 )
 from cprsim.results.identity import flat
 from cprsim.results.words import ends, portion, significant, with_ends, with_interval
@@ -177,7 +174,7 @@ def _document(curve: StalenessCurve, frames: Mapping[str, pd.DataFrame]) -> Docu
             Section("How far it holds", [_histories(frame) for frame in held_out]),
             Section(
                 "What was measured",
-                [Table("", word_columns("", "value"), [*trained, *inputs_of_curve(curve).items()])]
+                [Table("", ["", "value"], [*trained, *inputs_of_curve(curve).items()], ["value"])]
                 if curve.kernel
                 else [],
             ),
@@ -206,14 +203,14 @@ def _table(strategies: pd.DataFrame) -> Table:
     return Table(
         "Slopes per weighted PLS, ± the half-width of the 95 % interval; bytes of saves every "
         f"{COUNTED_INTERVAL:.0%} of the run",
-        [Column("loss", is_number=False),
-         *row_columns("strategy", "per PLS", "over partial", "bytes over partial")],
+        ["loss", "strategy", "per PLS", "over partial", "bytes over partial"],
         [
             [Metric(row["metric"]).loss_label, row["strategy"],
              with_interval(row["loss_per_pls"], row["loss_per_pls_high"] - row["loss_per_pls"]),
              significant(row["over_partial"]), significant(row["bytes_over_partial"])]
             for row in strategies.to_dict("records")
         ],
+        ["strategy"],
         grouped=True,
     )  # fmt: skip
 
@@ -241,14 +238,14 @@ def _histories(held_out: pd.DataFrame) -> Table:
         "Losses of runs held out of the fit, divided by the prediction of the other seeds' fit (a "
         f"prediction holds unless it is surely off by {FAILS_BEYOND:.0%}, and if the loss is "
         "distinguished from none and from twice as much)",
-        [Column("strategy", is_number=False), Column("metric", is_number=False),
-         *row_columns("prediction", "failures", "PLS", "loss", "over predicted", "95 %")],
+        ["strategy", "metric", "prediction", "failures", "PLS", "loss", "over predicted", "95 %"],
         [
             [row["strategy"], Metric(row["metric"]).label, row["prediction"],
              str(row["n_failures"]), portion(row["pls"]), f"{row['loss']:.5f}",
              significant(row[over]), ends(row[f"{over}_low"], row[f"{over}_high"])]
             for row in held_out.to_dict("records")
         ],
+        ["metric", "prediction"],
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from cprsim.commands.run.answer import answer_of_run, document_of_run
 from cprsim.job.records import NO_NUMBER
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import Document, Table, row_columns, word_columns
+from cprsim.pages.document import Document, Table
 from cprsim.rehearsal.rehearsing import Attempt, Rehearsal
 from cprsim.rehearsal.verdict import OVERHEAD, PLS
 from cprsim.results.run import Result
@@ -109,12 +109,9 @@ def _table(rehearsal: Rehearsal) -> Table:
     n_valid = sum(attempt.is_valid for attempt in rehearsal.attempts)
     return Table(
         f"Seconds in each part, and PLS: predicted, and measured in {count(n_valid, 'valid run')}",
-        [
-            *word_columns("strategy"),
-            *row_columns("quantity", "predicted", "measured", "error, %"),
-            *word_columns("verdict"),
-        ],
+        ["strategy", "quantity", "predicted", "measured", "error, %", "verdict"],
         rows,
+        ["quantity", "verdict"],
         grouped=True,
     )
 

@@ -17,15 +17,11 @@ from cprsim.pages.answer import Answer
 from cprsim.pages.chart import Chart, Panel, Series, chart_figure
 from cprsim.pages.document import (
     Block,
-    Column,
     Document,
     Picture,
     Section,
     Table,
     Words,
-    number_columns,
-    row_columns,
-    word_columns,
 )
 from cprsim.pages.provenance import origin
 from cprsim.results.folder import read_manifest
@@ -46,8 +42,11 @@ def answer_of_list(studies: Iterable[Study]) -> Answer:
         f"There are {len(rows)} results to reproduce. Figures and tables of papers are named by "
         "their content, as their figure and table numbers were not at hand."
     )
-    columns = word_columns("name", "of the paper", "known as", "what it shows")
-    table = Table(f"Known as: how the paper's numbers are known. {HOW_KNOWN}", columns, rows)
+    table = _words(
+        f"Known as: how the paper's numbers are known. {HOW_KNOWN}",
+        ["name", "of the paper", "known as", "what it shows"],
+        rows,
+    )
     document = Document("Results of papers", "What can be made again?", [sentence], table=table)
     frame = pd.DataFrame(rows, columns=["name", "paper", "known_as", "shows"])
     return Answer("studies", "results of papers", lambda: document, {"studies": frame})
@@ -108,9 +107,9 @@ def _document(result: Summary) -> Document:
         title=result.title,
         question=result.question,
         answer=[_tally(result.rows)],
-        table=Table(
+        table=_words(
             f"Quantities, with 95 % intervals where ours has noise. {HOW_KNOWN}.",
-            word_columns(*STUDY_COLUMNS),
+            STUDY_COLUMNS,
             [[cell or NO_NUMBER for cell in row.cells] for row in result.rows],
         )
         if result.rows
@@ -166,20 +165,17 @@ def _panel_table(panel: Panel) -> Table:
         for band in panel.bands
     ]
     has_names = any(isinstance(x, str) for series in panel.series for x in series.x)
-    columns = [
-        *word_columns("series"),
-        Column(panel.x_label or "case", is_number=not has_names),
-        *number_columns(panel.y_label or "value", "95 % interval"),
-    ]
-    return Table(f"{panel.title or panel.y_label}{cut}", columns, [*rows[::step], *bands])
+    x, y = panel.x_label or "case", panel.y_label or "value"
+    headings, names = ["series", x, y, "95 % interval"], [x] * has_names
+    return Table(f"{panel.title or panel.y_label}{cut}", headings, [*rows[::step], *bands], names)
 
 
 def overview_of_reproductions(results: Sequence[Summary]) -> Document:
     """All comparisons of several reproduced results in one table."""
     rows = [row for result in results for row in result.rows]
-    verdicts = Table(
+    verdicts = _words(
         f"Quantities that the paper has a number for, by result. {HOW_KNOWN}.",
-        word_columns("result", *STUDY_COLUMNS),
+        ["result", *STUDY_COLUMNS],
         [[result.name, *row.cells] for result in results for row in _judged(result.rows)],
         grouped=True,
     )
@@ -189,7 +185,7 @@ def overview_of_reproductions(results: Sequence[Summary]) -> Document:
         answer=[_tally(rows)],
         table=Table(
             "Comparisons by result and finding",
-            row_columns("result", *map(str, FINDINGS)),
+            ["result", *map(str, FINDINGS)],
             [
                 [result.name, *(str(found[finding] or "") for finding in FINDINGS)]
                 for result in results
@@ -228,4 +224,11 @@ def _table(listing: Mapping[str, Any]) -> Table:
     rows: list[list[str]] = []
     for first, *cells in listing["rows"]:
         rows.append([first or (rows[-1][0] if rows else NO_NUMBER), *cells])
-    return Table(listing["title"], word_columns(*listing["headings"]), rows)
+    return _words(listing["title"], listing["headings"], rows)
+
+
+def _words(
+    caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], *, grouped: bool = False
+) -> Table:
+    """A table whose columns are all words."""
+    return Table(caption, headings, rows, headings, grouped)

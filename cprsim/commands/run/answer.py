@@ -36,15 +36,11 @@ from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
     Block,
-    Column,
     Document,
     Picture,
     Section,
     Table,
     Words,
-    number_columns,
-    row_columns,
-    word_columns,
 )
 from cprsim.pages.money import bills_frame, cheapest, money_section
 from cprsim.pages.provenance import origin
@@ -272,8 +268,9 @@ def costs_table(result: Result) -> Table:
     intervals = [_every(policy, result.useful_h) for policy in policies]
     return Table(
         _caption(result),
-        [*word_columns("strategy", "saves every"), *map(Column, columns)],
+        ["strategy", "saves every", *columns],
         [*zip(names, intervals, *columns.values(), strict=True)],
+        ["saves every"],
     )
 
 
@@ -300,7 +297,7 @@ def parts_table(result: Result) -> Table:
     ]
     return Table(
         caption="The overhead in hours, and its parts in % of useful time",
-        columns=row_columns("strategy", "overhead, h", *(f"{part_label(p)}, %" for p in parts)),
+        headings=["strategy", "overhead, h", *(f"{part_label(part)}, %" for part in parts)],
         rows=[
             [name, estimated(of["overhead_h"]), *(_share(of[share_of(part)]) for part in parts)]
             for name, of in summary.items()
@@ -403,7 +400,7 @@ def _badness(result: Result, pictures: Mapping[str, Picture]) -> Sequence[Block]
             f"Overhead in % of useful time by percentile of {count(n, 'run')}, with its 95 % "
             f"interval; {NO_NUMBER} where the runs are too few to bound it."
         ),
-        columns=row_columns("strategy", *(f"P{percent_of}" for percent_of in SHOWN_PERCENT)),
+        headings=["strategy", *(f"P{percent_of}" for percent_of in SHOWN_PERCENT)],
         rows=[
             [name, *(cell(frame, percent_of) for percent_of in SHOWN_PERCENT)]
             for name, frame in by_strategy.items()
@@ -419,13 +416,12 @@ def _course(result: Result) -> list[Block]:
         return []
     left = len(rows) - FAILURES_SHOWN
     more = f"; {left:,} more are in timeline.parquet" if left > 0 else ""
-    columns = [
-        *row_columns("strategy", "failure", "struck at, h"),
-        *word_columns("who went back"),
-        *number_columns("to the state of, h", "first new work after"),
-    ]
+    headings = [
+        "strategy", "failure", "struck at, h", "who went back", "to the state of, h",
+        "first new work after",
+    ]  # fmt: skip
     caption = f"Effect of each failure: hours of wall time since the start of the job{more}"
-    return [Table(caption, columns, rows[:FAILURES_SHOWN])]
+    return [Table(caption, headings, rows[:FAILURES_SHOWN], ["who went back"])]
 
 
 def _failures(name: str, lane: Lane) -> Iterator[list[str]]:

@@ -14,13 +14,11 @@ from cprsim.commands.select.figures import selection_figure
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
-    Column,
     Document,
     ListingBlock,
     Picture,
     Section,
     Table,
-    word_columns,
 )
 from cprsim.pages.money import bills_frame, cheapest, money_table
 from cprsim.pages.provenance import origin
@@ -174,8 +172,9 @@ def _table(selection: Selection, name: str) -> Table:
     return Table(
         f"{name}: {selection.n_replications:,} replications, each strategy at its best; ± half of "
         f"the 95 % interval. {_limit(selection)}",
-        [*word_columns("strategy", "saves every"), *map(Column, headings)],
+        ["strategy", "saves every", *headings],
         [[", ".join(alike), *cells] for cells, alike in names.items()],
+        ["saves every"],
     )
 
 

@@ -14,12 +14,10 @@ from cprsim.job.records import Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
     MOST_ROWS,
-    Column,
     Document,
     Picture,
     Section,
     Table,
-    word_columns,
 )
 from cprsim.pages.provenance import origin
 from cprsim.results.folder import read_manifest
@@ -212,7 +210,7 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
 
     A strategy that an axis does not touch has one row for all of its values.
     """
-    is_grid = result.mode == "grid"
+    is_grid, axes = result.mode == "grid", _short_names(result)
     values = {axis.column: list(points[axis.column].dropna().unique()) for axis in result.axes}
     untouched = len(points), "any" if is_grid else "own"
     rows: dict[tuple[tuple[int, str], ...], dict[str, Row]] = {}
@@ -233,7 +231,7 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
     return [
         Table(
             caption + (left if len(rows) > MOST_ROWS else ""),
-            [*word_columns(*_short_names(result)), *map(Column, result.strategies)],
+            [*axes, *result.strategies],
             [
                 [
                     *(text for _, text in place),
@@ -241,6 +239,7 @@ def _points_tables(result: SweepResult, points: pd.DataFrame, touches: Touches) 
                 ]
                 for place, of in sorted(rows.items(), key=lambda item: item[0])[:MOST_ROWS]
             ],
+            axes,
             grouped=is_grid and len(result.axes) > 1,
         )
         for name, caption in captions.items()

@@ -14,7 +14,7 @@ from cprsim.job.records import NO_NUMBER, S_PER_H
 from cprsim.job.sync_setting import SyncSetting
 from cprsim.pages.answer import Answer
 from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
-from cprsim.pages.document import Document, Picture, Section, Table, row_columns
+from cprsim.pages.document import Document, Picture, Section, Table
 from cprsim.results.words import percent, percent_number, significant
 from cprsim.training.in_step.load_model import (
     SpeedPoint,
@@ -98,7 +98,7 @@ def _table(points: Sequence[Row], setting: SyncSetting) -> Table:
             f"{S_PER_H * 1000 * setting.iteration.mean_h:.3g} ms per iteration, "
             f"{setting.dense_bytes / 1e6:.3g} MB of dense weights; compared with the load model"
         ),
-        columns=row_columns(
+        headings=[
             "algorithm",
             "trainers",
             "EPS simulated",
@@ -106,7 +106,7 @@ def _table(points: Sequence[Row], setting: SyncSetting) -> Table:
             "% of linear",
             "sync gap simulated",
             "sync gap load model",
-        ),
+        ],
         rows=[
             [
                 row["algorithm"],

@@ -33,13 +33,11 @@ from cprsim.job.policy import Medium, Policy
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import (
-    Column,
     Document,
     ListingBlock,
     Picture,
     Section,
     Table,
-    word_columns,
 )
 from cprsim.pages.money import WORK, bills_frame, cheapest, money_section, with_spares
 from cprsim.pages.provenance import origin
@@ -65,7 +63,7 @@ from cprsim.results.words import (
 )
 from cprsim.scenario.prices import shown
 
-TEXT_COLUMNS = ("system", "saves every", "runs as")  # columns that hold no numbers
+TEXT_COLUMNS = ("saves every", "runs as")  # columns that hold no numbers
 MOST_NAMES = 5  # of systems, in a sentence
 LOST = {LossKind.START: "all", LossKind.NOTHING: "0", LossKind.SHARDS: "stale"}
 NO_ESTIMATE = Estimate(float("nan"))
@@ -159,7 +157,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         for table in (parts_table(result), costs)
     ]
     left_out = [(name, why.words) for name, why in comparison.left_out.items()]
-    needed = Table("Why each is not compared", word_columns("system", "why"), left_out)
+    needed = Table("Why each is not compared", ["system", "why"], left_out, ["why"])
     return Document(
         title=f"Which recovery system costs least: {comparison.name}",
         question=(
@@ -209,8 +207,8 @@ def _table(caption: str, ranked_systems: Sequence[RankedSystem], cells: Cells) -
     rows: dict[tuple[str, ...], list[str]] = {}
     for system in ranked_systems:
         rows.setdefault(tuple(cell(system) for cell in cells.values()), []).append(system.label)
-    columns = [Column(heading, heading not in TEXT_COLUMNS) for heading in ("system", *cells)]
-    return Table(caption, columns, [(", ".join(names), *row) for row, names in rows.items()])
+    named = [(", ".join(names), *row) for row, names in rows.items()]
+    return Table(caption, ["system", *cells], named, TEXT_COLUMNS)
 
 
 def _costs(ranked_systems: Sequence[RankedSystem], bills: Bills) -> Table:

@@ -22,7 +22,7 @@ from cprsim.files import encode
 from cprsim.job.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, StageKind
 from cprsim.job.records import Cluster, Storage
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import Document, Table, word_columns
+from cprsim.pages.document import Document, Table
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.recovery.system import Family, System
 from cprsim.recovery.systems import SYSTEMS
@@ -197,7 +197,7 @@ def answer_of_listing(job: ListedJob) -> Answer:
         if system.name in FEW_STRATEGIES or system.name not in STRATEGIES
     ]
     n = count(len(listing), "recovery system")
-    columns = word_columns("system", "what it does", "goes back to", "needs")
+    headings = ["system", "what it does", "goes back to", "needs"]
     caption = (
         "By family. 'Up to' names the largest failure, a process dies, a node restarts, "
         "a node is lost, two neighbouring nodes are lost, all nodes are lost."
@@ -210,7 +210,7 @@ def answer_of_listing(job: ListedJob) -> Answer:
         title=n,
         question="What does each recovery system need, and what does it survive?",
         answer=[f"{n}. Needs and rollbacks are those for {job.words}."],
-        table=Table(caption, columns, rows),
+        table=Table(caption, headings, rows, headings),
         remarks=["More on one: cprsim systems --explain NAME."],
     )
     return Answer("systems", job.words, lambda: document, _frames(listing), {"job": job.words})
@@ -244,7 +244,7 @@ def answer_of_explanation(name: str, job: ListedJob) -> Answer:
         title=f"Recovery system {name}",
         question=f"What does {name} do, and what does it need?",
         answer=[f"{name}: {system.summary}.", served],
-        table=Table("", word_columns("", "what it does"), [*_facts(listed)], grouped=True),
+        table=Table("", ["", "what it does"], [*_facts(listed)], ["what it does"], grouped=True),
     )
     values = {"job": job.words, "policy": policy and encode(policy)}
     return Answer("systems", name, lambda: document, _frames([listed]), values)

@@ -11,7 +11,7 @@ import pandas as pd
 from cprsim.job.records import NO_NUMBER
 from cprsim.pages.answer import Answer
 from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
-from cprsim.pages.document import Document, Picture, Section, Table, row_columns
+from cprsim.pages.document import Document, Picture, Section, Table
 from cprsim.results.words import count, percent_number, saves
 from cprsim.training.accuracy import StrategyAccuracy, Trained, TrainingOutcome
 from cprsim.training.kernel.metrics import Quality
@@ -153,10 +153,10 @@ def _table(measured: TrainingOutcome, useful_h: float) -> Table:
         ])  # fmt: skip
     return Table(
         "Accuracy beside overhead; changes are against the run without failures",
-        row_columns(
+        [
             "strategy", "saves every", "overhead, % of useful", "PLS", "test AUC", "change",
             "test log-loss", "change", "written, MB",
-        ),
+        ],
         rows,
     )  # fmt: skip
 
