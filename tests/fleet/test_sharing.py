@@ -65,7 +65,7 @@ def test_of_two_jobs_that_fail_at_once_one_gets_the_spare_and_the_other_waits(
     fleet = prepared(
         tmp_path, "{jobs: 2, kinds: 1, arrivals: together, spares: 1}", *FAILS, "cluster.repair=3 h"
     )
-    assert sorted(run_history(fleet, 0).hours["wait"]) == pytest.approx([0.0, 3.0])
+    assert sorted(run_history(fleet, 0)[1]["wait"]) == pytest.approx([0.0, 3.0])
 
 
 @pytest.mark.parametrize("storage", ["", ", storage: 30 Gbit/s"])
@@ -82,7 +82,7 @@ def test_a_shift_of_the_clock_changes_no_job(storage: str, tmp_path: Path) -> No
         n = sum(kind.n_jobs for kind in of.population.kinds)
         arrive_h = np.arange(n) * 0.5 + shift_h
         of = replace(of, population=replace(of.population, arrive_h=arrive_h))
-        jobs = run_history(of, 0).jobs
+        jobs, _ = run_history(of, 0)
         found.append(jobs[["wall_h", "queued_h", "n_failures", "n_saves"]].to_numpy(float))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-9)
     assert (found[0][:, 1] > 0).any()
@@ -129,9 +129,9 @@ def test_jobs_that_save_or_load_at_once_take_twice_as_long(tmp_path: Path) -> No
     """Of the loads: both jobs fail at 5 h, and load what they saved at 4 h."""
     fleet = "{{jobs: 2, kinds: 1, arrivals: together, storage: {} Gbit/s}}".format
     for bandwidth, times in ((25, 2), (50, 1)):
-        jobs = run_history(prepared(tmp_path, fleet(bandwidth), *NO_FAILURES), 0).jobs
+        jobs, _ = run_history(prepared(tmp_path, fleet(bandwidth), *NO_FAILURES), 0)
         np.testing.assert_allclose(jobs.wall_h, 12 + 6 * times * SAVE_H, rtol=1e-9)
     saves = ("costs.save=0 s", "recovery=[{strategy: full, interval: 2 h}]")
-    hours = run_history(prepared(tmp_path, fleet(25), *FAILS, *saves), 0).hours
+    _, hours = run_history(prepared(tmp_path, fleet(25), *FAILS, *saves), 0)
     np.testing.assert_allclose(hours["load"], 2 * SAVE_H, rtol=1e-9)
     np.testing.assert_allclose(hours["lost"], 1.0, rtol=1e-9)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nan
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -119,16 +118,12 @@ def prepare(loaded: LoadedScenario) -> PreparedFleet:
 OUTCOME = ("wall_h", "finished", "useful_h", "n_failures", "n_saves")
 
 
-class History(NamedTuple):
-    """Outcomes of the jobs of a fleet, a row per job in order of arrival.
+History = tuple[pd.DataFrame, pd.DataFrame]
+"""Of each job, in order of arrival: its outcome, and its hours by part of the overhead.
 
-    `jobs` has kind, nth, n_nodes, arrive_h, start_h, wall_h, finished, useful_h, n_failures,
-    n_saves, queued_h (from arrival to start), overhead (share of the useful time) and pls (lost
-    samples, as a share of the job's); `hours` has a column per part of the overhead.
-    """
-
-    jobs: pd.DataFrame
-    hours: pd.DataFrame
+The outcome: kind, nth, n_nodes, arrive_h, start_h, wall_h, finished, useful_h, n_failures, n_saves,
+queued_h (from arrival to start), overhead (share of the useful time), pls (share of the samples).
+"""
 
 
 def run_history(fleet: PreparedFleet, strategy: int, history: int = 0) -> History:
@@ -186,7 +181,7 @@ def run_histories(fleet: PreparedFleet, strategy: int, numbers: Sequence[int]) -
 def _history(jobs: pd.DataFrame, hours: pd.DataFrame) -> History:
     jobs["queued_h"] = jobs.start_h - jobs.arrive_h
     jobs["overhead"] = (jobs.wall_h - jobs.useful_h) / jobs.useful_h
-    return History(jobs, hours)
+    return jobs, hours
 
 
 def _shared(fleet: PreparedFleet, kind: Experiment, strategy: int) -> SharedSaves:
