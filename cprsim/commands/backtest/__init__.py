@@ -7,20 +7,10 @@ from typing import Annotated
 
 from annotated_types import Ge, Le
 
-from cprsim.commands import command
+from cprsim.commands import command, options
 from cprsim.commands.backtest.answer import answer_of_backtest
 from cprsim.commands.backtest.replaying import backtests
 from cprsim.commands.ledger import read_named
-from cprsim.commands.options import (
-    CliOption,
-    DrawsSeed,
-    Logs,
-    Overrides,
-    SavesEvery,
-    StateNodes,
-    TimeUnit,
-    assignments,
-)
 from cprsim.errors import watch
 from cprsim.logs.jobs.facts import saving_every
 from cprsim.logs.jobs.ledger import ledgers
@@ -31,16 +21,16 @@ from cprsim.pages.answer import Answer
     "cprsim backtest attempts.csv --recovery none --saves-every '30 min' --set costs.save='20 s'"
 )
 def backtest(
-    *logs: Logs,
+    *logs: options.Logs,
     recovery: Annotated[
-        str | Sequence[str], CliOption("--recovery", "ENTRY", many=True, complete="system")
+        str | Sequence[str], options.CliOption("--recovery", "ENTRY", many=True, complete="system")
     ],
-    nodes: StateNodes = 8,
-    overrides: Overrides = (),
+    nodes: options.StateNodes = 8,
+    overrides: options.Overrides = (),
     draws: Annotated[int, Ge(2), Le(400)] = 200,
-    time_unit: TimeUnit | None = None,
-    saves_every: SavesEvery = None,
-    seed: DrawsSeed = 0,
+    time_unit: options.TimeUnit | None = None,
+    saves_every: options.SavesEvery = None,
+    seed: options.DrawsSeed = 0,
 ) -> Answer:
     r"""Replay the failures of jobs under other recovery systems.
 
@@ -101,7 +91,7 @@ def backtest(
         jobs,
         [recovery] if isinstance(recovery, str) else recovery,
         n_nodes=nodes,
-        overrides=assignments(overrides),
+        overrides=options.assignments(overrides),
         n_draws=draws,
         seed=seed,
     )

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cprsim.commands import command
+from cprsim.commands import command, options
 from cprsim.commands.calibrate.answer import answer_of_calibrate
 from cprsim.commands.calibrate.calibrating import calibrate as calibrated
 from cprsim.commands.calibrate.calibrating import predict
 from cprsim.commands.ledger import read_named
-from cprsim.commands.options import (
-    Bootstrap,
-    DrawsSeed,
-    FileName,
-    Logs,
-    SavesEvery,
-    StateNodes,
-    TimeUnit,
-)
 from cprsim.errors import ParameterError, watch
 from cprsim.files import require_new, write_new
 from cprsim.logs.jobs.facts import saving_every
@@ -27,13 +18,13 @@ from cprsim.pages.answer import Answer
 
 @command("cprsim calibrate events.jsonl --save mine.yaml")
 def calibrate(
-    *logs: Logs,
-    nodes: StateNodes = 8,
-    save: FileName = None,
-    bootstrap: Bootstrap = 0,
-    time_unit: TimeUnit | None = None,
-    saves_every: SavesEvery = None,
-    seed: DrawsSeed = 0,
+    *logs: options.Logs,
+    nodes: options.StateNodes = 8,
+    save: options.FileName = None,
+    bootstrap: options.Bootstrap = 0,
+    time_unit: options.TimeUnit | None = None,
+    saves_every: options.SavesEvery = None,
+    seed: options.DrawsSeed = 0,
 ) -> Answer:
     """Make a scenario of the logs of jobs.
 

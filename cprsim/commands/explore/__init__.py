@@ -6,25 +6,17 @@ from typing import Annotated
 
 from annotated_types import Ge, Le
 
-from cprsim.commands import command
-from cprsim.commands.options import (
-    CliOption,
-    Overrides,
-    Scenario,
-    ScenarioLike,
-    assignments,
-    source_of,
-)
+from cprsim.commands import command, options
 from cprsim.errors import ParameterError
 from cprsim.pages.answer import Answer
 
 
 @command("cprsim explore quickstart --set failures.mtbf='20 h'")
 def explore(
-    scenario: ScenarioLike,
-    overrides: Overrides = (),
+    scenario: options.ScenarioLike,
+    overrides: options.Overrides = (),
     *,
-    port: Annotated[int, Ge(0), Le(65535), CliOption(metavar="N")] = 0,
+    port: Annotated[int, Ge(0), Le(65535), options.CliOption(metavar="N")] = 0,
 ) -> Answer:
     """Move the numbers of a scenario on a page, and see its answer move.
 
@@ -56,11 +48,11 @@ def explore(
     from cprsim.commands.explore.page import Explored
     from cprsim.scenario.reading import read_text
 
-    source, sets = source_of(scenario), assignments(overrides)
+    source, sets = options.source_of(scenario), options.assignments(overrides)
     name = str(source.path)
     if source.written is None:  # a file, which is read once: today stays what it is
         name = str(scenario)
-        source = Scenario(source.path, read_text(source.path), source.overrides)
+        source = options.Scenario(source.path, read_text(source.path), source.overrides)
     explored = Explored(source, name)
     explored.loaded(sets)  # reports wrong input before all else
     return serve(explored, sets, port)

@@ -13,18 +13,8 @@ from typing import Annotated
 from annotated_types import Ge, Le
 
 from cprsim.accuracy.curve_file import read_curve, write_curve
-from cprsim.commands import command
+from cprsim.commands import command, options
 from cprsim.commands.measure.answer import answer_of_curve
-from cprsim.commands.options import (
-    AllowCode,
-    CliOption,
-    Dask,
-    Overrides,
-    ScenarioLike,
-    Workers,
-    parsed,
-    source_of,
-)
 from cprsim.errors import ParameterError, watch
 from cprsim.files.units import SHARE, TIME
 from cprsim.job.losses import Metric
@@ -39,27 +29,27 @@ from cprsim.training.measuring.measure import Measured, MeasureRequest
 from cprsim.training.measuring.measure import measure as run
 from cprsim.training.measuring.own_code import require_allowed
 from cprsim.training.measuring.runs import n_finished, own_model, setting_of
-from cprsim.workers import Workers as Pool
+from cprsim.workers import Workers
 
 CURVE_FOLDER = Path("results") / "curves"
 
 
 @command("cprsim measure criteo-kaggle --budget '30 min' --out curve.json")
 def measure(
-    scenario: ScenarioLike,
-    overrides: Overrides = (),
+    scenario: options.ScenarioLike,
+    overrides: options.Overrides = (),
     *,
-    file: Annotated[str | Path | None, CliOption("--out", "FILE")] = None,
-    seeds: Annotated[int | None, Ge(3), Le(10_000), CliOption(metavar="N")] = None,
-    precision: Annotated[str | float, CliOption(metavar="SHARE")] = "20 %",
-    budget: Annotated[str, CliOption(metavar="TIME")] = "10 min",
+    file: Annotated[str | Path | None, options.CliOption("--out", "FILE")] = None,
+    seeds: Annotated[int | None, Ge(3), Le(10_000), options.CliOption(metavar="N")] = None,
+    precision: Annotated[str | float, options.CliOption(metavar="SHARE")] = "20 %",
+    budget: Annotated[str, options.CliOption(metavar="TIME")] = "10 min",
     strategies: Annotated[
-        Sequence[str], CliOption("--strategy", "NAME", many=True, complete="tracker")
+        Sequence[str], options.CliOption("--strategy", "NAME", many=True, complete="tracker")
     ] = (),
-    metrics: Annotated[Sequence[str], CliOption("--metric", "NAME", many=True)] = (),
-    workers: Workers = None,
-    dask: Dask = None,
-    allow_code: AllowCode = False,
+    metrics: Annotated[Sequence[str], options.CliOption("--metric", "NAME", many=True)] = (),
+    workers: options.Workers = None,
+    dask: options.Dask = None,
+    allow_code: options.AllowCode = False,
 ) -> Answer:
     """Measure the accuracy lost by stale shards.
 
@@ -104,7 +94,7 @@ def measure(
     CprsimError
         The scenario or its trainer is wrong, or the time was too short.
     """
-    loaded = source_of(scenario, overrides).read()
+    loaded = options.source_of(scenario, overrides).read()
 
     design, kinds = design_of(strategies), tuple(map(Metric, metrics))
     path = CURVE_FOLDER / f"{loaded.scenario.name}.json" if file is None else Path(file)
@@ -118,7 +108,7 @@ def measure(
         precision=_positive("--precision", share, SHARE.parse),
         budget_s=_positive("--budget", budget, TIME.parse) * 3600,
         n_seeds=seeds,
-        workers=Pool(workers, "dask" if dask else "local", dask),
+        workers=Workers(workers, "dask" if dask else "local", dask),
         design=design,
         metrics=kinds or None,
     )
@@ -134,7 +124,7 @@ def measure(
 
 
 def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
-    value = parsed(option, text, parse)
+    value = options.parsed(option, text, parse)
     if not value > 0:
         raise ParameterError(f"must be positive, not {text!r}", option)
     return value

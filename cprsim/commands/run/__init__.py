@@ -8,17 +8,7 @@ from dataclasses import replace
 from math import inf
 from typing import Annotated, Any
 
-from cprsim.commands import command
-from cprsim.commands.options import (
-    CliOption,
-    Overrides,
-    ResultsFolder,
-    ScenarioLike,
-    Seed,
-    number_of,
-    shortcuts,
-    source_of,
-)
+from cprsim.commands import command, options
 from cprsim.commands.run.answer import answer_of_run, drawings_of_run
 from cprsim.commands.run.sentences import kept_by, resources_of
 from cprsim.errors import ParameterError, one_line, watch
@@ -46,14 +36,14 @@ MOST_REPLAYED = 10**9  # no simulation has as many replications
 
 @command("cprsim run quickstart --set failures.mtbf='20 h'")
 def run(
-    scenario: ScenarioLike,
-    overrides: Overrides = (),
+    scenario: options.ScenarioLike,
+    overrides: options.Overrides = (),
     *,
-    seed: Seed = None,
+    seed: options.Seed = None,
     replications: int | None = None,
-    replay: Annotated[int | str | None, CliOption(metavar="N|median|p95|worst")] = None,
-    fail_above: Annotated[float | str | None, CliOption(metavar="PERCENT")] = None,
-    folder: ResultsFolder = None,
+    replay: Annotated[int | str | None, options.CliOption(metavar="N|median|p95|worst")] = None,
+    fail_above: Annotated[float | str | None, options.CliOption(metavar="PERCENT")] = None,
+    folder: options.ResultsFolder = None,
 ) -> Answer:
     """Simulate a job under several recovery strategies.
 
@@ -94,7 +84,9 @@ def run(
     {'none': 0.397, 'full': 0.066, 'partial': 0.032, 'cpr': 0.007}
     """
     most = None if fail_above is None else _share("--fail-above", fail_above)
-    loaded = source_of(scenario, overrides).read(shortcuts(seed=seed, replications=replications))
+    loaded = options.source_of(scenario, overrides).read(
+        options.shortcuts(seed=seed, replications=replications)
+    )
 
     experiment = assemble(loaded)  # reports wrong input before all else loads
 
@@ -137,7 +129,10 @@ def run(
 
 def _share(option: str, value: float | str) -> float:
     """Parse a share of useful time. Raises ParameterError for another value."""
-    share, is_percent = number_of(option, value, "10% or 0.1"), str(value).strip().endswith("%")
+    share, is_percent = (
+        options.number_of(option, value, "10% or 0.1"),
+        str(value).strip().endswith("%"),
+    )
     if not (0 <= share < 1 or (share >= 1 and is_percent)):
         rule = "a number without % is a share of useful time, from 0 to below 1"
         raise ParameterError(f"{value}: {rule}; write 10% or 0.1, and 100% for all", option)

@@ -7,17 +7,7 @@ from collections.abc import Mapping, Sequence
 from os.path import relpath
 from typing import Annotated, Any
 
-from cprsim.commands import command
-from cprsim.commands.options import (
-    CliOption,
-    Overrides,
-    ResultsFolder,
-    ScenarioLike,
-    Seed,
-    number_of,
-    shortcuts,
-    source_of,
-)
+from cprsim.commands import command, options
 from cprsim.commands.select.answer import answer_of_select, document_of_select
 from cprsim.commands.select.choice import Selection, load_selection, write_selection
 from cprsim.commands.select.selecting import make_selection, prepare
@@ -25,26 +15,27 @@ from cprsim.pages.answer import Answer
 from cprsim.pages.figures import drawing
 from cprsim.results.folder import ResultTarget, load_or_compute
 
-Number = Annotated[float | str | None, CliOption(metavar="NUMBER|PERCENT")]
+Number = Annotated[float | str | None, options.CliOption(metavar="NUMBER|PERCENT")]
 
 
 @command("cprsim select criteo-kaggle --max-auc-loss 0.02%")
 def select(
-    scenario: ScenarioLike,
-    overrides: Overrides = (),
+    scenario: options.ScenarioLike,
+    overrides: options.Overrides = (),
     *,
     max_auc_loss: Number = None,
     max_log_loss: Number = None,
     target_pls: Number = None,
     max_loss: Annotated[
-        Mapping[str, float | str] | Sequence[str], CliOption(metavar="METRIC=LOSS", many=True)
+        Mapping[str, float | str] | Sequence[str],
+        options.CliOption(metavar="METRIC=LOSS", many=True),
     ] = (),
     confidence: float | None = None,
-    risk: Annotated[float | str | None, CliOption(metavar="mean|SHARE")] = None,
-    curve: Annotated[Any, CliOption(metavar="FILE|NAME", complete="curve")] = None,
-    seed: Seed = None,
+    risk: Annotated[float | str | None, options.CliOption(metavar="mean|SHARE")] = None,
+    curve: Annotated[Any, options.CliOption(metavar="FILE|NAME", complete="curve")] = None,
+    seed: options.Seed = None,
     replications: int | None = None,
-    folder: ResultsFolder = None,
+    folder: options.ResultsFolder = None,
 ) -> Answer:
     """Choose strategy and interval within a limit of accuracy loss.
 
@@ -99,13 +90,13 @@ def select(
     >>> answer.values["recommendation"]["name"]
     'cpr-ssu'
     """
-    source = source_of(scenario, overrides)
+    source = options.source_of(scenario, overrides)
     if curve is not None:
         curve = str(getattr(curve, "folder", None) or curve)
         if curve.lower().endswith((".json", ".csv")):
             curve = relpath(curve, source.path.parent)
-    overridden = shortcuts(seed=seed)
-    overridden += shortcuts("accuracy", confidence=confidence, risk=risk, curve=curve)
+    overridden = options.shortcuts(seed=seed)
+    overridden += options.shortcuts("accuracy", confidence=confidence, risk=risk, curve=curve)
     limits = {"max_auc_loss": max_auc_loss, "max_log_loss": max_log_loss, "target_pls": target_pls,
               "max_loss": max_loss or None}  # fmt: skip
     if any(limit is not None for limit in limits.values()):  # they replace those of the scenario
@@ -113,7 +104,7 @@ def select(
             option = f"--{key.replace('_', '-')}"
             overridden.append(f"{option} accuracy.{key}={json.dumps(_numbers(option, limit))}")
 
-    loaded, evaluator = prepare(source_of(source, overridden).read, replications)
+    loaded, evaluator = prepare(options.source_of(source, overridden).read, replications)
 
     draw = drawing(folder, lambda made: document_of_select(made).drawings)
 
@@ -133,4 +124,5 @@ def _numbers(option: str, value: Any) -> Any:
         return {name.strip(): _numbers(option, most) for name, _, most in pairs}
     if not isinstance(value, str):
         return value
-    return number_of(option, value, "ne=0.0005" if option == "--max-loss" else "0.0002 or 0.02%")
+    like = "ne=0.0005" if option == "--max-loss" else "0.0002 or 0.02%"
+    return options.number_of(option, value, like)

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from cprsim.commands import command
-from cprsim.commands.options import (
-    CliOption,
-    Dask,
-    Over,
-    Overrides,
-    ResultsFolder,
-    ScenarioLike,
-    Seed,
-    Workers,
-    assignments,
-    shortcuts,
-    source_of,
-)
+from cprsim.commands import command, options
 from cprsim.commands.sweep.answer import answer_of_sweep
 from cprsim.commands.sweep.figures import sweep_figures
 from cprsim.commands.sweep.folder import SweepResult, load_sweep, sweep_result, write_sweep
@@ -28,22 +15,22 @@ from cprsim.pages.figures import drawing
 from cprsim.results.folder import ResultTarget, load_or_compute
 from cprsim.results.store import PointStore
 from cprsim.results.words import count
-from cprsim.workers import Workers as Pool
+from cprsim.workers import Workers
 
 
 @command("cprsim sweep quickstart --over failures.mtbf=4h:16h:log3")
 def sweep(
-    scenario: ScenarioLike,
-    over: Over = (),
-    overrides: Overrides = (),
+    scenario: options.ScenarioLike,
+    over: options.Over = (),
+    overrides: options.Overrides = (),
     *,
     mode: Literal["grid", "one-at-a-time"] | None = None,
-    seed: Seed = None,
+    seed: options.Seed = None,
     replications: int | None = None,
-    precision: Annotated[str | float | None, CliOption(metavar="SHARE")] = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    folder: ResultsFolder = None,
+    precision: Annotated[str | float | None, options.CliOption(metavar="SHARE")] = None,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
+    folder: options.ResultsFolder = None,
 ) -> Answer:
     """Simulate a scenario at every combination of some values.
 
@@ -97,13 +84,13 @@ def sweep(
         raise ParameterError(message, option="--precision")
     if isinstance(precision, float):
         precision = f"{100 * precision:.12g} %"
-    changes = shortcuts(seed=seed, replications=replications, precision=precision)
-    changes += shortcuts("sweep", mode=mode)
-    loaded = source_of(scenario, overrides).read(changes, assignments(over))
+    changes = options.shortcuts(seed=seed, replications=replications, precision=precision)
+    changes += options.shortcuts("sweep", mode=mode)
+    loaded = options.source_of(scenario, overrides).read(changes, options.assignments(over))
 
     require_sweep(loaded)
 
-    pool = Pool(workers, "dask" if dask else "local", dask)
+    pool = Workers(workers, "dask" if dask else "local", dask)
 
     def simulated(target: ResultTarget) -> SweepResult:
         store, points = PointStore(target.root), points_of(loaded)

@@ -7,16 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
-from cprsim.commands import command
-from cprsim.commands.options import (
-    CliOption,
-    Overrides,
-    ResultsFolder,
-    ScenarioLike,
-    Seed,
-    shortcuts,
-    source_of,
-)
+from cprsim.commands import command, options
 from cprsim.commands.run.contents import none_clean_of
 from cprsim.commands.select.evaluation import choose_replications
 from cprsim.commands.systems.answer import answer_of_systems, document_of_systems
@@ -47,17 +38,19 @@ from cprsim.scenario.assemble import assemble
 
 @command("cprsim systems llm --only full --only gemini")
 def systems(
-    scenario: ScenarioLike | None = None,
-    overrides: Overrides = (),
+    scenario: options.ScenarioLike | None = None,
+    overrides: options.Overrides = (),
     *,
-    explain: Annotated[str | None, CliOption(metavar="NAME", complete="system")] = None,
-    listed: Annotated[bool, CliOption("--list")] = False,
-    only: Annotated[Sequence[str], CliOption(metavar="NAME", many=True, complete="system")] = (),
+    explain: Annotated[str | None, options.CliOption(metavar="NAME", complete="system")] = None,
+    listed: Annotated[bool, options.CliOption("--list")] = False,
+    only: Annotated[
+        Sequence[str], options.CliOption(metavar="NAME", many=True, complete="system")
+    ] = (),
     available: bool = False,
     fixed: bool = False,
-    seed: Seed = None,
+    seed: options.Seed = None,
     replications: int | None = None,
-    folder: ResultsFolder = None,
+    folder: options.ResultsFolder = None,
 ) -> Answer:
     """Compare the recovery systems that a job can run, or list all.
 
@@ -107,17 +100,17 @@ def systems(
     if scenario is None and (overrides or only):
         option = "--set" if overrides else "--only"
         raise ParameterError("applies to a job: name a scenario", option)
-    source = None if scenario is None else source_of(scenario, overrides)
+    source = None if scenario is None else options.source_of(scenario, overrides)
     if source is None or listed or explain is not None:
         job = made_up_job() if source is None else scenario_job(source.read())
         return answer_of_listing(job) if explain is None else answer_of_explanation(explain, job)
 
-    loaded = source.read(shortcuts(seed=seed, replications=replications))
+    loaded = source.read(options.shortcuts(seed=seed, replications=replications))
     limit, experiment = limit_of(loaded), assemble(loaded, with_policies=False)
     if replications is None:
         tail = limit is not None and limit.risk is not None
         enough = choose_replications(experiment, tail=tail)
-        loaded = source.read(shortcuts(seed=seed, replications=enough))
+        loaded = source.read(options.shortcuts(seed=seed, replications=enough))
         experiment = assemble(loaded, with_policies=False)
     candidates, left_out = candidates_of(
         loaded, experiment, limit, only=only, available=available, fixed=fixed
