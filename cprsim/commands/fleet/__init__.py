@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cprsim.commands import command, options
+from cprsim.commands import command
 from cprsim.commands.fleet.answer import answer_of_fleet
 from cprsim.commands.fleet.figures import fleet_figures
 from cprsim.commands.fleet.folder import FleetResult, load_fleet, write_fleet
@@ -20,6 +20,18 @@ from cprsim.commands.fleet.options import (
     unknown_of,
     varied,
 )
+from cprsim.commands.options import (
+    Dask,
+    Over,
+    Overrides,
+    ResultsFolder,
+    ScenarioLike,
+    Seed,
+    Workers,
+    assignments,
+    shortcuts,
+    source_of,
+)
 from cprsim.errors import ParameterError, one_line, watch
 from cprsim.pages.answer import Answer
 from cprsim.pages.figures import drawing
@@ -30,22 +42,22 @@ from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.population import of_one, table_of
 from cprsim.scenario.reading import LoadedScenario, said_axes
 from cprsim.scenario.yaml_text import Plain
-from cprsim.workers import Workers
+from cprsim.workers import Workers as Pool
 
 SHORT_KEYS = {"spares": "fleet.spares", "nodes": "fleet.nodes", "storage": "fleet.storage"}
 
 
 @command("cprsim fleet planning --over spares=0,2 --histories 2")
 def fleet(
-    scenario: options.ScenarioLike,
-    over: options.Over = (),
-    overrides: options.Overrides = (),
+    scenario: ScenarioLike,
+    over: Over = (),
+    overrides: Overrides = (),
     *,
-    seed: options.Seed = None,
+    seed: Seed = None,
     histories: int | None = None,
-    workers: options.Workers = None,
-    dask: options.Dask = None,
-    folder: options.ResultsFolder = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    folder: ResultsFolder = None,
 ) -> Answer:
     """Simulate many jobs on one cluster, and choose an option.
 
@@ -91,14 +103,14 @@ def fleet(
     >>> planned.values["best"]
     'cpr at spares 0'
     """
-    changes = options.shortcuts("fleet", histories=histories) + options.shortcuts(seed=seed)
-    source = options.source_of(scenario, overrides)
+    changes = shortcuts("fleet", histories=histories) + shortcuts(seed=seed)
+    source = source_of(scenario, overrides)
     is_one = (alone := source.read()).scenario.fleet is None
     if is_one:
-        source = options.source_of(source, of_one(alone))
+        source = source_of(source, of_one(alone))
     loaded, axes = source.read(changes), axes_of(over, is_one=is_one)
 
-    pool, cases = Workers(workers, "dask" if dask else "local", dask), _cases(loaded, axes)
+    pool, cases = Pool(workers, "dask" if dask else "local", dask), _cases(loaded, axes)
     unknown_of(loaded, axes)  # refuses a wrong section before the work
     draw = drawing(folder, fleet_figures)
 
@@ -106,10 +118,10 @@ def fleet(
         store = PointStore(target.root)
         watch.keeps(lambda: f"finished histories are kept in {store.folder}")
         with watch.progress("histories") as on_progress:
-            made = run_options(loaded, cases, pool, store, on_progress=on_progress)
+            options = run_options(loaded, cases, pool, store, on_progress=on_progress)
         with watch.progress("unknown inputs") as on_progress:
-            decision = decide(loaded, made, axes, pool, store, on_progress)
-        return write_fleet(target, loaded, axes, made, decision, draw)
+            decision = decide(loaded, options, axes, pool, store, on_progress)
+        return write_fleet(target, loaded, axes, options, decision, draw)
 
     identity = _identity(loaded, axes)
     stored = load_or_compute(
@@ -121,7 +133,7 @@ def fleet(
 def axes_of(over: Mapping[str, Any] | Sequence[str], *, is_one: bool = False) -> dict[str, Values]:
     """The axes of ``--over``; spares of one job are the fleet's. Raises CprsimError if invalid."""
     axes: dict[str, Values] = {}
-    for name, written in said_axes(options.assignments(over)).items():
+    for name, written in said_axes(assignments(over)).items():
         key = SHORT_KEYS.get(name.removeprefix("cluster.") if is_one else name, name)
         if key in axes:
             raise ParameterError(f"`{one_line(name)}` is there twice", option="--over")
