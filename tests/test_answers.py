@@ -174,7 +174,7 @@ def asked(answers: dict[str, Answer], name: str) -> Answer:
 def cells(table: Table) -> list[str]:
     """What stands in a table, with its headings."""
     rows = [str(cell) for row in table.rows for cell in row]
-    return [one for one in (*(column.heading for column in table.columns), *rows) if one]
+    return [one for one in (*table.headings, *rows) if one]
 
 
 def plain(text: str) -> str:

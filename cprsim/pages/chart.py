@@ -29,7 +29,6 @@ from cprsim.pages.figures import (
     MOST_TICKS,
     OTHER_LOOKS,
     SERIES,
-    Line,
     Look,
     filled,
     fold,
@@ -119,7 +118,7 @@ def floats(values: Iterable[float]) -> tuple[float, ...]:
 
 HATCHES = ("", "////", "xxx", "+++", "----", "||||", "\\\\\\\\")
 LOOKS_OF_LINES = [
-    filled("", line.colour, hatch) for line, hatch in zip(SERIES, HATCHES, strict=False)
+    filled("", line["color"], hatch) for line, hatch in zip(SERIES, HATCHES, strict=False)
 ]
 HEIGHT_IN, BAR_HEIGHT_IN = 4.0, 0.34  # of a panel; of a bar along x with its name
 LEAST_GAP = 0.09  # of a logarithmic axis, between values of x that are its ticks
@@ -215,15 +214,14 @@ def _stack(axes: Axes, series: Series, x: Ints, bottom: Floats, look: Look) -> N
 
 
 def _series(
-    axes: Axes, series: Series, x: Floats, look: Line, label: str, *, has_points: bool
+    axes: Axes, series: Series, x: Floats, look: Look, label: str, *, has_points: bool
 ) -> None:
     """A line beside points is a model, whose ends are no data: it has no markers."""
-    colour, marker, dashes = look
-    is_bare = has_points or len(x) > MOST_MARKERS
+    colour, is_bare = look["color"], has_points or len(x) > MOST_MARKERS
     many = series.kind == "steps" or (series.kind == "line" and is_bare)
     axes.plot(
-        x, series.y, color=colour, ls="none" if series.kind == "points" else dashes, lw=1.4,
-        marker=None if many else marker, label=label, rasterized=len(x) > VECTOR_POINTS,
+        x, series.y, color=colour, ls="none" if series.kind == "points" else look["ls"], lw=1.4,
+        marker=None if many else look["marker"], label=label, rasterized=len(x) > VECTOR_POINTS,
         ms=float(np.clip(80 / sqrt(max(len(x), 1)), LEAST_DOT, MOST_DOT)),
         drawstyle="steps-post" if series.kind == "steps" else "default",
     )  # fmt: skip
@@ -238,7 +236,7 @@ def _bars(axes: Axes, series: Series, panel: Panel) -> None:
     """A bar along x for each name, the first on top; a dot at y, or a line if all are equal."""
     low, high = np.array(series.low), np.array(series.high)
     axes.use_sticky_edges = False  # bars end beside the border
-    axes.barh(range(len(series.x)), high - low, BAR_WIDTH, low, color=SERIES[5].colour)
+    axes.barh(range(len(series.x)), high - low, BAR_WIDTH, low, color=SERIES[5]["color"])
     axes.set_yticks(range(len(series.x)), [fold(str(name), 24) for name in series.x])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(series.x) - 0.5, -0.5)

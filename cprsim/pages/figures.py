@@ -14,7 +14,7 @@ from io import BytesIO
 from math import ceil, floor, log10
 from pathlib import Path
 from textwrap import fill
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import matplotlib
@@ -36,7 +36,7 @@ CAPTION = "#555555"  # small print under a title
 
 
 Look = dict[str, Any]
-"""Keywords of a filled area and of its entry in a legend; the hatch has the edge's colour."""
+"""Keywords of a line, or a filled area with its label; the hatch has the edge's colour."""
 
 
 def filled(label: str, colour: str, hatch: str = "") -> Look:
@@ -78,21 +78,13 @@ def stacked(parts: Iterable[str]) -> tuple[str, ...]:
     return known_first(parts, LOOKS)
 
 
-class Line(NamedTuple):
-    """Style of one of several lines of a figure, in colour and in black and white."""
-
-    colour: str
-    marker: str
-    dashes: Any
-
-
-SERIES = (
-    Line("#0072b2", "o", "-"),
-    Line("#d55e00", "s", "--"),
-    Line("#009e73", "^", "-."),
-    Line("#cc79a7", "D", (0, (1, 1.2))),
-    Line("#e69f00", "v", (0, (5, 1, 1, 1, 1, 1))),
-    Line("#56b4e9", "P", (0, (8, 2))),
+SERIES: tuple[Look, ...] = (  # lines, told apart in colour and in black and white
+    {"color": "#0072b2", "marker": "o", "ls": "-"},
+    {"color": "#d55e00", "marker": "s", "ls": "--"},
+    {"color": "#009e73", "marker": "^", "ls": "-."},
+    {"color": "#cc79a7", "marker": "D", "ls": (0, (1, 1.2))},
+    {"color": "#e69f00", "marker": "v", "ls": (0, (5, 1, 1, 1, 1, 1))},
+    {"color": "#56b4e9", "marker": "P", "ls": (0, (8, 2))},
 )
 
 STYLE: Any = {
@@ -125,7 +117,7 @@ STYLE: Any = {
 }
 
 
-def line_of_many(number: int, n: int) -> Line:
+def line_of_many(number: int, n: int) -> Look:
     """The look of one of `n` lines in an order: from dark to light where they are more than looks.
 
     Markers and dashes repeat then, and neighbours differ in all three.
@@ -134,7 +126,7 @@ def line_of_many(number: int, n: int) -> Line:
     if n <= len(SERIES):
         return look
     shade = matplotlib.colormaps["viridis"](0.9 * number / (n - 1))
-    return look._replace(colour=to_hex(shade))
+    return look | {"color": to_hex(shade)}
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def test_a_limit_stands_beside_the_one_bound_that_is_compared_with_it(
     pls = rows.loc[~rows["strategy"].isin(["today", "full"]), "pls"]
     bound = pls.mean() + special.stdtrit(199, 0.95) * pls.std() / sqrt(200)
     assert table is not None
-    place = [column.heading for column in table.columns].index("95 % upper bound")
+    place = [*table.headings].index("95 % upper bound")
     assert [row[place] for row in table.rows] == ["–", "–", f"PLS {bound:.3g} ({word})"]
     if word.startswith("over"):  # it costs less, and is not recommended
         assert found.values["recommendation"]["name"] == "full"
@@ -53,7 +53,7 @@ def test_a_target_of_an_entry_is_held_in_expectation(interval: str, word: str) -
     found = cprsim.run(TEXT, [f"recovery=[{entry}]", "job.useful=1000 h", "failures.mtbf=10 h"])
     assert found.document.table is not None
     pls = found.rows["replications"]["pls"].mean()
-    place = [column.heading for column in found.document.table.columns].index("expected")
+    place = [*found.document.table.headings].index("expected")
     assert [row[place] for row in found.document.table.rows] == [f"PLS {pls:.3g} ({word})"]
     assert (pls == pytest.approx(0.05, rel=0.05)) == (interval == "cpr")
 

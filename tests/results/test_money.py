@@ -73,7 +73,7 @@ def test_a_loss_that_nobody_knows_is_not_free() -> None:
     assert said.startswith("Cheapest in all, accuracy counted: full, ")
     assert said.endswith("Not compared in money: cpr, whose loss of accuracy is not priced.")
     table = money_table(bills)
-    at = [column.heading for column in table.columns].index("accuracy")
+    at = [*table.headings].index("accuracy")
     assert [(row[0], row[at]) for row in table.rows] == [("full", "0.00"), ("cpr", "not priced")]
     free = JobPrices(PRICES.model_copy(update={"auc_loss": None}), JOB.nodes, 0.0)
     by_rules = replace(STALE, accuracy_model="hsdp")  # nobody has accepted what a system loses

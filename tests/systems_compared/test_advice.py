@@ -114,7 +114,7 @@ def test_the_second_line_names_the_spares_that_change_the_winner_and_counts_thei
     wait = found.frames["systems"].set_index("system")["wait_fraction"]["gemini"]
     assert wait == pytest.approx(waits(1), rel=0.15)  # every other failure takes a node
     assert found.document.table is not None
-    assert "waiting, %" in [column.heading for column in found.document.table.columns]
+    assert "waiting, %" in found.document.table.headings
     line = found.document.answer[1]
     n = int(line.split("with ")[1].split()[0])
     assert line.startswith(f"Waits for spares are much of the cost: with {n} spares ({n - 1} more")

@@ -39,9 +39,9 @@ from cprsim.simulation.job import ScopedFailure
 from tests.recovery.systems.by_hand import OF_LITERATURE, every_system_s_job, planned, spent
 
 JOB = replace(every_system_s_job(), useful_h=5.0, step_h=0.0625)
-CASES = {one.scope.name: one for one in cases(JOB.cluster, JOB.role)}
-SCOPES = tuple(one.scope for one in CASES.values())
-STRUCK = [one.slot_sets[0] for one in CASES.values()]
+CASES = {one[0].name: one for one in cases(JOB.cluster, JOB.role)}
+SCOPES = tuple(scope for scope, _ in CASES.values())
+STRUCK = [slot_sets[0] for _, slot_sets in CASES.values()]
 NODE = list(CASES).index("node")
 AT_H = 4.4  # all tiers have been saved to by then
 
@@ -63,7 +63,7 @@ def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
         number = len(rules) if rule is None else 1 + policy.rules.index(rule)
         failure = ScopedFailure(AT_H, STRUCK[scope], scope, (8.0,) * len(STRUCK[scope]))
         hours = spent(replace(policy, rules=rules), [failure], replace(JOB, scopes=SCOPES))
-        assert hours[StageKind.DETECT.value] == pytest.approx(2.0**-number), case.scope.name
+        assert hours[StageKind.DETECT.value] == pytest.approx(2.0**-number), case[0].name
 
 
 def undetected(rule: Rule) -> list[Stage]:
@@ -157,13 +157,13 @@ def test_a_system_loses_at_the_worst_place_what_its_mechanism_says(name: str) ->
 
 def test_a_job_is_asked_about_kinds_of_failures_that_it_does_not_name() -> None:
     policy, rack = planned("swift", SMALL), Scope("switch", Reach.RACK, NOTHING)
-    each = tuple((slot,) for slot in range(N))
-    pairs = tuple((slot, slot + apart) for apart in (1, RACK) for slot in range(N - apart))
+    each = [(slot,) for slot in range(N)]
+    pairs = [(slot, slot + apart) for apart in (1, RACK) for slot in range(N - apart)]
     found = failure_cases(policy, CLUSTER, (rack,), RACK)
-    assert {one.scope.name: one.slot_sets for one in found} == {
-        "switch": (tuple(range(RACK)), tuple(range(RACK, N))),
+    assert {scope.name: slot_sets for scope, slot_sets in found} == {
+        "switch": [tuple(range(RACK)), tuple(range(RACK, N))],
         "process": each,
         "node": each,
         TWO_NODES: pairs,
-        ALL_NODES: (tuple(range(N)),),
+        ALL_NODES: [tuple(range(N))],
     }

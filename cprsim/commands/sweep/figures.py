@@ -243,7 +243,7 @@ def heat_map(
             best = finishing.idxmin(axis=1).reindex(means.index).unstack()
             winners = [name for name in means if (best == name).any(axis=None)]
             places = best.replace({name: n for n, name in enumerate(winners)}).to_numpy(np.float64)
-            colours = [line_of_many(n, len(winners)).colour for n in range(len(winners))]
+            colours = [line_of_many(n, len(winners))["color"] for n in range(len(winners))]
             axes.pcolormesh(places, cmap=ListedColormap(colours or ["w"]), alpha=0.5, **cells)
             handles = [
                 Patch(facecolor=colour, alpha=0.5, label=f"{name} is the cheapest")

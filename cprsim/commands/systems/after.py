@@ -7,12 +7,12 @@ recovery, or before the first saves, needs a simulation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from math import inf
 from operator import itemgetter
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from cprsim.files import Endless, Stored
 from cprsim.job.distributions import Constant
@@ -23,7 +23,10 @@ from cprsim.simulation.job import SimulatedJob
 from cprsim.simulation.spec import NONE
 from cprsim.simulation.state import sim_of
 
+SlotSets = Sequence[tuple[int, ...]]
+FailureCase = tuple[Scope, SlotSets]  # a kind, and the sets of slots that it may strike
 TWO_NODES, ALL_NODES = "two nodes", "all nodes"  # kinds that are evaluated for every job
+AT_ONCE = Constant(0.0)  # time to detect them
 
 
 class LossKind(IntEnum):
@@ -49,19 +52,6 @@ class FailureImpact:
     tier: str = field(default="", metadata={"alias": "from"})
 
 
-class FailureCase(NamedTuple):
-    """A kind of failure, and the sets of slots that it may strike."""
-
-    scope: Scope
-    slot_sets: tuple[tuple[int, ...], ...]
-
-    @classmethod
-    def of(
-        cls, name: str, reach: Reach, *slot_sets: tuple[int, ...], needs_node: bool = True
-    ) -> FailureCase:
-        return cls(Scope(name, reach, Constant(0.0), needs_node), slot_sets)
-
-
 def worst_impact(
     policy: Policy, cluster: Cluster, case: FailureCase, every_h: Mapping[str, float]
 ) -> tuple[FailureImpact, Rule | None]:
@@ -69,12 +59,13 @@ def worst_impact(
 
     `every_h`: progress between two saves to each tier; the tier with the least has the newest save.
     """
-    rules = [rule for rule in policy.rules if not rule.scopes or case.scope.name in rule.scopes]
+    scope, slot_sets = case
+    rules = [rule for rule in policy.rules if not rule.scopes or scope.name in rule.scopes]
     of_kind = replace(policy, rules=tuple(replace(rule, scopes=()) for rule in rules))
-    job = SimulatedJob(1.0, cluster, Clock.WALL, (case.scope,), of_kind)
+    job = SimulatedJob(1.0, cluster, Clock.WALL, (scope,), of_kind)
     sim = sim_of(job)
     impacts_of_sets: list[tuple[FailureImpact, Rule | None]] = []
-    for struck in case.slot_sets:
+    for struck in slot_sets:
         begin(sim)
         for number, tier in enumerate(policy.tiers):
             if tier.name in every_h:
@@ -82,7 +73,7 @@ def worst_impact(
         sim.job.n_struck = len(struck)
         for n, slot in enumerate(struck):
             sim.slots[n].struck = slot
-            wipe(sim, slot, case.scope.wipes)
+            wipe(sim, slot, scope.wipes)
         number, source, _ = choose(sim, 0)
         rule = None if number == NONE else rules[number]
         impacts_of_sets.append((_impact(policy, every_h, rule, source), rule))
@@ -121,7 +112,7 @@ def impacts(
     }
     every_h = {tier: hours for tier, hours in every_h.items() if hours < useful_h}
     cases = failure_cases(policy, cluster, scopes, rack)
-    return {case.scope.name: worst_impact(policy, cluster, case, every_h)[0] for case in cases}
+    return {case[0].name: worst_impact(policy, cluster, case, every_h)[0] for case in cases}
 
 
 def failure_cases(
@@ -138,22 +129,18 @@ def failure_cases(
     for tier in policy.tiers:
         if isinstance(tier.placement, Groups) and tier.placement.strided:
             apart.add(len(cluster.slots(tier.role)) // tier.placement.size)
-    pairs = [(slot, slot + d) for d in sorted(apart) for slot in range(n - d)]
-    places = {Reach.ALL: [all_slots], Reach.RACK: racks}
-    cases_of_job = [
-        FailureCase(scope, tuple(places.get(scope.reach, each_slot)))
-        for scope in scopes
-        if not scope.silent
-    ]
-    further = [
-        FailureCase.of("process", Reach.PROCESS, *each_slot, needs_node=False),
-        FailureCase.of("node", Reach.NODE, *each_slot),
-        FailureCase.of(TWO_NODES, Reach.NODE, *pairs),
-        *([FailureCase.of("rack", Reach.RACK, *racks)] if rack else []),
-        FailureCase.of(ALL_NODES, Reach.ALL, all_slots),
-    ]
-    reaches = {case.scope.reach for case in cases_of_job}
-    yield from cases_of_job
-    for case in further:
-        if case.slot_sets and (case.scope.name == TWO_NODES or case.scope.reach not in reaches):
-            yield case
+    pairs: SlotSets = [(slot, slot + d) for d in sorted(apart) for slot in range(n - d)]
+    places: dict[Reach, SlotSets] = {Reach.ALL: [all_slots], Reach.RACK: racks}
+    loud = [scope for scope in scopes if not scope.silent]
+    yield from ((scope, places.get(scope.reach, each_slot)) for scope in loud)
+    further: dict[Scope, SlotSets] = {
+        Scope("process", Reach.PROCESS, AT_ONCE, needs_node=False): each_slot,
+        Scope("node", Reach.NODE, AT_ONCE): each_slot,
+        Scope(TWO_NODES, Reach.NODE, AT_ONCE): pairs,
+        Scope("rack", Reach.RACK, AT_ONCE): racks if rack else [],
+        Scope(ALL_NODES, Reach.ALL, AT_ONCE): [all_slots],
+    }
+    reaches = {scope.reach for scope in loud}
+    for scope, slot_sets in further.items():
+        if slot_sets and (scope.name == TWO_NODES or scope.reach not in reaches):
+            yield scope, slot_sets

@@ -16,10 +16,17 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from cprsim.commands.systems.after import ALL_NODES, TWO_NODES, FailureCase, LossKind, worst_impact
+from cprsim.commands.systems.after import (
+    ALL_NODES,
+    AT_ONCE,
+    TWO_NODES,
+    FailureCase,
+    LossKind,
+    worst_impact,
+)
 from cprsim.errors import ParameterError, choices
 from cprsim.files import encode
-from cprsim.job.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, StageKind
+from cprsim.job.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, Scope, StageKind
 from cprsim.job.records import Cluster, Storage
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, Table
@@ -132,7 +139,7 @@ def listed_of(name: str, job: ListedJob) -> ListedSystem:
         return ListedSystem(SYSTEMS[name], refused=str(error))
     fresh = dict.fromkeys(policy.written, 1.0)  # all saves
     impacts = {
-        case.scope.name: worst_impact(policy, job.cluster, case, fresh)
+        case[0].name: worst_impact(policy, job.cluster, case, fresh)
         for case in cases(job.cluster, job.role)
     }
     needed = tuple(dict.fromkeys(needs(policy, impacts["node"][1])))
@@ -148,7 +155,7 @@ def cases(cluster: Cluster, role: str) -> Iterator[FailureCase]:
     """The failures of the list, of the first nodes of a role."""
     slots = tuple(cluster.slots(role))
     for name, (_, reach, n) in CASES.items():
-        yield FailureCase.of(name, reach, slots[:n], needs_node=name not in KEEP_NODES)
+        yield Scope(name, reach, AT_ONCE, needs_node=name not in KEEP_NODES), [slots[:n]]
 
 
 def needs(policy: Policy, rule: Rule | None) -> Iterator[str]:
