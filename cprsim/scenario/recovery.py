@@ -45,6 +45,7 @@ from cprsim.job.policy import (
 from cprsim.job.records import Duration, OverLink, SmallTables, Storage, SubSaves
 from cprsim.recovery.building_blocks import YOUNG_H
 from cprsim.recovery.paper import INTERVAL_RULES, NEVER, PRIORITY_PREFIX, STRATEGIES
+from cprsim.recovery.system import System
 from cprsim.recovery.systems import SYSTEMS
 from cprsim.scenario.cluster import OwnCosts
 from cprsim.scenario.quantities import (
@@ -290,9 +291,14 @@ class RecoverySection(Model):
     )
 
     @property
+    def system(self) -> System:
+        """The recovery system that it runs."""
+        return SYSTEMS[self.strategy]
+
+    @property
     def rule(self) -> str | float | None:
         """The interval in use: the one given, else the strategy's own."""
-        default: str | None = SYSTEMS[self.strategy].default("interval")
+        default: str | None = self.system.default("interval")
         return default if self.interval is None else self.interval
 
     @property
@@ -309,6 +315,16 @@ class RecoverySection(Model):
             small_tables=cut.small_tables,
             sample_period=cut.sample_period,
         )
+
+    @property
+    def part(self) -> float:
+        """A write's share of a whole save, and of the interval between whole saves."""
+        return 1.0 if self.priority_saving is None else self.priority_saving.fraction
+
+    @property
+    def n_fewest(self) -> int:
+        """The smallest allowed number of writes."""
+        return 0 if self.priority_saving is None else self.priority_saving.n_per_interval
 
     def problems(self) -> Iterator[tuple[str, str]]:
         system, is_of_paper = SYSTEMS[self.strategy], self.strategy in STRATEGIES

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 import cprsim
 from cprsim.commands.select.choice import Selection
-from cprsim.commands.select.evaluation import interval_text, interval_with, strategy
+from cprsim.commands.select.evaluation import entry_at, interval_text, interval_with, strategy
 from cprsim.files.units import TIME
 from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import TRACKERS, Metric
 from cprsim.job.records import SmallTables
 from cprsim.pages.answer import Answer
 from cprsim.results.limit import Limit
-from cprsim.scenario.assemble import assemble
+from cprsim.scenario.assemble import assemble, policy_of
 from cprsim.scenario.reading import load_scenario
 from cprsim.scenario.recovery import SubSavesSection
 from tests.making import call, small_scenario
@@ -186,8 +186,8 @@ def test_what_is_said_of_a_selection(selection: Selection, changed: Any, said: s
 def test_an_entry_makes_the_policy_that_it_was_made_from(name, cut, interval_h) -> None:
     section = SubSavesSection().model_copy(update=cut) if name.startswith("cpr-") else None
     option = strategy(name, section)
-    policy = option.policy_at(assemble(load_scenario("x", text=small_scenario())), interval_h)
-    entry = option.entry_at(interval_h, 20.0)
+    policy = policy_of(option, assemble(load_scenario("x", text=small_scenario())), interval_h)
+    entry = entry_at(option, interval_h, 20.0)
     (again,) = assemble(load_scenario("x", text=small_scenario(entry))).policies
     assert same(again, policy), entry
     assert n_saves_due(again.interval_h, 20.0) == n_saves_due(policy.interval_h, 20.0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cprsim
-from cprsim.commands.select.evaluation import ComparedEntry, evaluator_of
+from cprsim.commands.select.evaluation import evaluator_of
 from cprsim.commands.systems.candidates import FOUND, at_their_best, candidates_of
 from cprsim.pages.answer import Answer
 from cprsim.recovery.systems import SYSTEMS
@@ -75,11 +75,11 @@ def test_no_interval_of_a_fine_sweep_costs_less_by_three_per_cent(seed, names) -
     at_best, _ = at_their_best(candidates, experiment)
     assert [one for one in at_best if one.how == FOUND]
     for candidate in at_best:
-        option = ComparedEntry(candidate.entry)
-        if candidate.how != FOUND or option.interval is None:
+        entry = candidate.entry
+        if candidate.how != FOUND or entry.system.interval is None:
             continue
-        name = option.entry.name
-        evaluator = evaluator_of(experiment, NO_LIMIT, {name: option})
+        name = entry.name
+        evaluator = evaluator_of(experiment, NO_LIMIT, {name: entry})
         sweep: list[float] = []
         for interval_h in np.geomspace(experiment.useful_h / 2, 1 / 120, 16).tolist():
             sweep += [one.cost_fraction for one in evaluator.evaluate(name, [interval_h])]

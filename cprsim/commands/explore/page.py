@@ -22,7 +22,6 @@ from cprsim.pages.figures import words_of_key
 from cprsim.pages.html import rendered
 from cprsim.pages.money import WORK, money_section, unit_of
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.identity import flat
 from cprsim.results.metrics import FINISHED, OVERHEAD
 from cprsim.results.run import Result
@@ -195,7 +194,7 @@ def _takes(base: LoadedScenario, key: str, value: Plain, *, changes_nothing: boo
 def _intervals(loaded: LoadedScenario) -> Iterator[tuple[str, str, str]]:
     """Key, value today and rule of each interval that the scenario leaves to a rule."""
     for entry, policy in zip(loaded.scenario.recovery, assemble(loaded).policies, strict=True):
-        option = SYSTEMS[entry.strategy].interval
+        option = entry.system.interval
         if option is None or isinstance(entry.interval, float) or option in (entry.options or {}):
             continue
         # of several tiers a user chooses how often the slowest is written

@@ -28,7 +28,6 @@ from cprsim.failures.sources import stream
 from cprsim.files import NOT_STORED, OMITTED, Number, decode, digest_of, encode
 from cprsim.job.intervals import WORTH_NO_SAVES
 from cprsim.job.records import HIGH, LOW, Estimate, Floats
-from cprsim.recovery.systems import SYSTEMS
 from cprsim.results import money
 from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
 from cprsim.results.limit import PLS, HeldLimit, Limit, held_limits, limits_in
@@ -325,7 +324,7 @@ def decide(
     able = [option for option in options if option.finished]
     if not able:
         raise ParameterError("there is no option under which all jobs of the fleet finish")
-    not_counted = {e.name for e in loaded.scenario.recovery if SYSTEMS[e.strategy].not_counted}
+    not_counted = {e.name for e in loaded.scenario.recovery if e.system.not_counted}
     counted = [o for o in able if o.strategy not in not_counted and o.keeps_limits] or able
     best = min(counted, key=lambda option: option.worth)
     own = (o for o in options if varied(loaded, o.where).scenario == loaded.scenario)

@@ -15,6 +15,7 @@ from cprsim.accuracy.curve import Prediction
 from cprsim.commands.select.evaluation import FULL, CandidateEvaluator, Evaluated
 from cprsim.commands.select.search import at_cheapest_interval, best
 from cprsim.job.losses import WHOLE
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.limit import Limit
 
 EQUAL_BELOW = 5e-5  # of useful time; overheads with a smaller difference count as equal
@@ -89,7 +90,7 @@ def simplest(
         hardly = min(hardly, max(within_limit[WHOLE].more_than(chosen).mean, 0.0))
     alike = []
     for name, candidate in within_limit.items():
-        if not evaluator.options[name].from_cpr_paper:
+        if evaluator.options[name].strategy not in STRATEGIES:
             continue
         at_chosen = evaluator.evaluate(name, [chosen.policy.interval_h])[0].lost
         more = candidate.more_than(chosen).mean

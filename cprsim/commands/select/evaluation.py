@@ -19,7 +19,6 @@ from cprsim.job.losses import WHOLE, lost_portion
 from cprsim.job.policy import MOST_GENERATIONS, Policy, SaveSchedule, WhenBusy
 from cprsim.job.records import Estimate, Floats
 from cprsim.recovery.paper import NEVER, STRATEGIES
-from cprsim.recovery.systems import SYSTEMS
 from cprsim.results import pipeline
 from cprsim.results.limit import Limit
 from cprsim.results.money import USEFUL, JobUse, prices_of
@@ -92,7 +91,7 @@ class CandidateEvaluator:
     """Simulates candidates of one experiment, and stores the results."""
 
     experiment: Experiment  # its policies are ignored; its curve gives the loss
-    options: Mapping[str, ComparedEntry]  # by name
+    options: Mapping[str, RecoverySection]  # by name
     limit: Limit  # losses are in its quantity
     left_out: tuple[str, ...] = ()  # options whose loss the curve does not predict
     _simulated: dict[tuple[str, float], Evaluated] = field(init=False, default_factory=dict)
@@ -107,7 +106,7 @@ class CandidateEvaluator:
     @property
     def losing(self) -> list[str]:
         """The options that lose samples."""
-        return [name for name, option in self.options.items() if option.loses(self.experiment)]
+        return [name for name, option in self.options.items() if loses(option, self.experiment)]
 
     def evaluate(self, name: str, intervals_h: Iterable[float]) -> list[Evaluated]:
         """The candidates of one option at some intervals [h], in order."""
@@ -124,7 +123,7 @@ class CandidateEvaluator:
 
     def policy(self, name: str, interval_h: float) -> Policy:
         """The policy of an option at an interval."""
-        return replace(self.options[name].policy_at(self.experiment, interval_h), name=name)
+        return replace(policy_of(self.options[name], self.experiment, interval_h), name=name)
 
     def simulation_key(self, name: str) -> object:
         """A key that is equal for options with equal simulations, judged at two intervals."""
@@ -152,11 +151,11 @@ class CandidateEvaluator:
         shortest interval (0). Both are 0 if no capture has the interval that is searched.
         """
         if name not in self._save_times:
-            useful_h, from_cpr_paper = self.experiment.useful_h, self.options[name].from_cpr_paper
-            capture = self._capture(name, useful_h if from_cpr_paper else SHORTEST * useful_h)
+            useful_h, of_paper = self.experiment.useful_h, self.options[name].strategy in STRATEGIES
+            capture = self._capture(name, useful_h if of_paper else SHORTEST * useful_h)
             stall_h = 0.0 if capture is None or capture.stall is None else capture.stall.mean_h
             shortest_h = 0.0
-            if capture is not None and not from_cpr_paper:
+            if capture is not None and not of_paper:
                 shortest_h = _shortest_h(capture, self.experiment.facts.write_h or 0.0)
             self._save_times[name] = shortest_h, stall_h
         return self._save_times[name]
@@ -169,9 +168,9 @@ class CandidateEvaluator:
     def _capture(self, name: str, interval_h: float | None) -> SaveSchedule | None:
         """The capture of an option whose interval is searched, at `interval_h`."""
         option, longest_h = self.options[name], self.experiment.useful_h
-        for place, capture in enumerate(option.policy_at(self.experiment, longest_h).captures):
+        for place, capture in enumerate(policy_of(option, self.experiment, longest_h).captures):
             if capture.every_h is not None and isclose(capture.every_h, option.part * longest_h):
-                captures = option.policy_at(self.experiment, interval_h).captures
+                captures = policy_of(option, self.experiment, interval_h).captures
                 return captures[place] if place < len(captures) else None
         return None
 
@@ -228,7 +227,7 @@ def _shortest_h(capture: SaveSchedule, write_h: float) -> float:
 
 
 def evaluator_of(
-    experiment: Experiment, limit: Limit, options: Mapping[str, ComparedEntry] | None = None
+    experiment: Experiment, limit: Limit, options: Mapping[str, RecoverySection] | None = None
 ) -> CandidateEvaluator:
     """Create the evaluator of an experiment and a limit. Raises ParameterError."""
     n = experiment.simulation.replications
@@ -241,7 +240,7 @@ def evaluator_of(
     known = {FULL: strategy(FULL), **_with_known_loss(experiment, limit, compared)}
     if experiment.scenario.silent is not None:
         known = {
-            name: one.with_contents(MOST_GENERATIONS, experiment) for name, one in known.items()
+            name: with_contents(one, MOST_GENERATIONS, experiment) for name, one in known.items()
         }
     return CandidateEvaluator(
         experiment,
@@ -252,11 +251,11 @@ def evaluator_of(
 
 
 def _with_known_loss(
-    experiment: Experiment, limit: Limit, options: Mapping[str, ComparedEntry]
-) -> dict[str, ComparedEntry]:
+    experiment: Experiment, limit: Limit, options: Mapping[str, RecoverySection]
+) -> dict[str, RecoverySection]:
     """The options whose accuracy loss the curve predicts, and those without a loss."""
     metric, curve = limit.metric, experiment.curve
-    losing = {name for name, option in options.items() if option.loses(experiment)}
+    losing = {name for name, option in options.items() if loses(option, experiment)}
     if metric is None or not losing:
         return dict(options)
     if curve is None:
@@ -267,7 +266,7 @@ def _with_known_loss(
         name: option
         for name, option in options.items()
         if name not in losing
-        or curve.of_policy(option.policy_at(experiment, experiment.useful_h), metric) is not None
+        or curve.of_policy(policy_of(option, experiment, experiment.useful_h), metric) is not None
     }
     if not known:
         raise ParameterError(
@@ -320,68 +319,30 @@ They choose rows by: nothing, row counters, samples, optimizer state, a second c
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedEntry:
-    """An entry of `recovery` that is compared at several intervals."""
+def loses(entry: RecoverySection, experiment: Experiment) -> bool:
+    """Whether it leaves shards stale, and so loses accuracy."""
+    return policy_of(entry, experiment, experiment.useful_h).leaves_stale
 
-    entry: RecoverySection
 
-    @property
-    def from_cpr_paper(self) -> bool:
-        """Whether it is a strategy of the CPR paper, and no other recovery system."""
-        return self.entry.strategy in STRATEGIES
+def with_contents(
+    entry: RecoverySection, n_contents: int, experiment: Experiment
+) -> RecoverySection:
+    """The entry with `n_contents` saves retained on the remote storage."""
+    costs = entry.costs or OwnCosts.model_construct(_fields_set=set())
+    save = costs.save or experiment.scenario.costs.save
+    kept = {"save": save.model_copy(update={"kept": n_contents})}
+    return entry.model_copy(update={"costs": costs.model_copy(update=kept)})
 
-    @property
-    def reloads(self) -> bool:
-        """Whether only failed servers reload: then fewer saves cost less and lose more."""
-        return self.entry.strategy in RELOADING
 
-    @property
-    def interval(self) -> str | None:
-        """The name of the option that is its interval; None: it has none."""
-        return SYSTEMS[self.entry.strategy].interval
-
-    @property
-    def part(self) -> float:
-        """A write's share of a whole save, and of the interval between whole saves."""
-        saving = self.entry.priority_saving
-        return 1.0 if saving is None else saving.fraction
-
-    @property
-    def n_fewest(self) -> int:
-        """The smallest allowed number of writes."""
-        saving = self.entry.priority_saving
-        return 0 if saving is None else saving.n_per_interval
-
-    @property
-    def not_counted(self) -> str:
-        """Its losses that no number includes; empty if none."""
-        return SYSTEMS[self.entry.strategy].not_counted
-
-    def policy_at(self, experiment: Experiment, interval_h: float | None = None) -> Policy:
-        """Its policy in a job, at an interval; None: at the interval of its entry."""
-        return policy_of(self.entry, experiment, interval_h)
-
-    def loses(self, experiment: Experiment) -> bool:
-        """Whether it leaves shards stale, and so loses accuracy."""
-        return self.policy_at(experiment, experiment.useful_h).leaves_stale
-
-    def with_contents(self, n_contents: int, experiment: Experiment) -> ComparedEntry:
-        """The entry with `n_contents` saves retained on the remote storage."""
-        costs = self.entry.costs or OwnCosts.model_construct(_fields_set=set())
-        save = costs.save or experiment.scenario.costs.save
-        kept = {"save": save.model_copy(update={"kept": n_contents})}
-        return ComparedEntry(self.entry.model_copy(update={"costs": costs.model_copy(update=kept)}))
-
-    def entry_at(self, interval_h: float, useful_h: float) -> str:
-        """The entry of a scenario that runs it at an interval."""
-        at = NEVER if interval_h == inf else interval_text(interval_h)
-        if self.from_cpr_paper:
-            return dump_entry(self.entry, interval=at, target_pls=None, assumed=None)
-        if self.interval is None:
-            return dump_entry(self.entry)
-        at = interval_text(min(interval_h, useful_h))  # never: an interval as long as the job
-        return dump_entry(self.entry, options={**(self.entry.options or {}), self.interval: at})
+def entry_at(entry: RecoverySection, interval_h: float, useful_h: float) -> str:
+    """The entry of a scenario that runs it at an interval."""
+    at = NEVER if interval_h == inf else interval_text(interval_h)
+    if entry.strategy in STRATEGIES:
+        return dump_entry(entry, interval=at, target_pls=None, assumed=None)
+    if entry.system.interval is None:
+        return dump_entry(entry)
+    at = interval_text(min(interval_h, useful_h))  # never: an interval as long as the job
+    return dump_entry(entry, options={**(entry.options or {}), entry.system.interval: at})
 
 
 def interval_text(interval_h: float) -> str:
@@ -392,15 +353,15 @@ def interval_text(interval_h: float) -> str:
     return f"{interval_h * per_hour:.10g} {unit}"
 
 
-def strategy(name: str, sub_saves: SubSavesSection | None = None) -> ComparedEntry:
+def strategy(name: str, sub_saves: SubSavesSection | None = None) -> RecoverySection:
     """One of the paper's strategies, without an interval yet."""
     entry = RecoverySection.model_validate({"strategy": name, "interval": NEVER})
-    return ComparedEntry(entry.model_copy(update={"sub_saves": sub_saves}))
+    return entry.model_copy(update={"sub_saves": sub_saves})
 
 
 def options_of(
     experiment: Experiment, strategies: tuple[str, ...] = RELOADING
-) -> dict[str, ComparedEntry]:
+) -> dict[str, RecoverySection]:
     """Entries to compare with full recovery, by name: strategies need embedding servers.
 
     Raises ParameterError if a system has the name of a strategy.
@@ -419,5 +380,5 @@ def options_of(
                 f"`{entry.name}` is the name of a compared strategy: give the recovery "
                 f"system `{entry.strategy}` another `name`"
             )
-        options[entry.name] = ComparedEntry(entry)
+        options[entry.name] = entry
     return options

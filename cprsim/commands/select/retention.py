@@ -8,7 +8,7 @@ from math import inf
 
 from cprsim.commands.run.contents import kept_every_h, none_clean, noticed_h
 from cprsim.commands.select.deciding import StrategyDecision, choice
-from cprsim.commands.select.evaluation import CandidateEvaluator
+from cprsim.commands.select.evaluation import CandidateEvaluator, with_contents
 from cprsim.commands.select.search import WORTH_A_SAVE
 from cprsim.job.policy import MOST_GENERATIONS, Policy
 from cprsim.scenario.assemble import Experiment
@@ -27,7 +27,8 @@ def with_fewest_contents(
     if experiment.scenario.silent is None:
         return evaluator, decided
     options = {
-        name: option.with_contents(
+        name: with_contents(
+            option,
             enough_contents(best[name].policy, experiment, best[name].cost_fraction), experiment
         ) if name in best else option
         for name, option in evaluator.options.items()

@@ -11,10 +11,12 @@ from __future__ import annotations
 from itertools import count
 from math import ceil, copysign, exp, inf, isfinite, log
 
-from cprsim.commands.select.evaluation import CandidateEvaluator, Evaluated
+from cprsim.commands.select.evaluation import RELOADING, CandidateEvaluator, Evaluated
 from cprsim.job.intervals import WORTH_NO_SAVES, n_saves_due, young_h
 from cprsim.job.records import DAY_H
+from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.limit import Limit
+from cprsim.scenario.assemble import policy_of
 
 FREE_WRITES = 1000  # first number tried if a write costs nothing
 MOST_WRITES = 100_000  # largest number tried
@@ -36,8 +38,16 @@ def best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated
     """
     found = _best(evaluator, name, full)
     n_days = max(1, int(evaluator.experiment.useful_h / DAY_H))
-    n_enough = 1 if evaluator.save_times(name)[1] or evaluator.options[name].reloads else n_days
-    if found is None or found.n_writes >= n_enough or evaluator.options[name].interval is None:
+    n_enough = (
+        1
+        if evaluator.save_times(name)[1] or evaluator.options[name].strategy in RELOADING
+        else n_days
+    )
+    if (
+        found is None
+        or found.n_writes >= n_enough
+        or evaluator.options[name].system.interval is None
+    ):
         return found
     saving = [*_at_own_interval(evaluator, name), *evaluator.with_writes(name, [1, n_days])]
     most = found.cost_fraction + WORTH_NO_SAVES
@@ -57,11 +67,11 @@ def best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated
 
 def _best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated | None:
     option = evaluator.options[name]
-    if not option.reloads:
+    if option.strategy not in RELOADING:
         cheapest = at_cheapest_interval(evaluator, name)
         if not cheapest.policy.leaves_stale or cheapest.within_limit(evaluator.limit):
             return cheapest
-        if option.interval is None:
+        if option.system.interval is None:
             return None
     return best_within(evaluator, name, most_writes(evaluator, name, full, WORTH_TRYING))
 
@@ -69,15 +79,15 @@ def _best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluate
 def at_cheapest_interval(evaluator: CandidateEvaluator, name: str) -> Evaluated:
     """An option at its cheapest interval, regardless of its loss; as it is without an interval."""
     option = evaluator.options[name]
-    if option.interval is None:
-        return evaluator.evaluate(name, [option.policy_at(evaluator.experiment).interval_h])[0]
+    if option.system.interval is None:
+        return evaluator.evaluate(name, [policy_of(option, evaluator.experiment).interval_h])[0]
     experiment, most = evaluator.experiment, most_taken(evaluator, name)
     if write_h := evaluator.save_times(name)[1]:
         expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
         by_young = round(experiment.useful_h / young_h(write_h, expected.mtbf_h))
         least = _least(evaluator, name, min(by_young, most), most)
         return least if least.finished else evaluator.with_writes(name, [min(by_young, most)])[0]
-    if option.from_cpr_paper:
+    if option.strategy in STRATEGIES:
         return evaluator.with_writes(name, [FREE_WRITES])[0]
     numbers = {min(FREE_WRITES, most)}
     if experiment.scenario.silent is None:  # with silent errors, kept saves must span time
@@ -125,7 +135,8 @@ def _fewest_that_help(evaluator: CandidateEvaluator, name: str, enough: Evaluate
 
 def _at_own_interval(evaluator: CandidateEvaluator, name: str) -> list[Evaluated]:
     """An option at the interval of its entry, or of its rule; empty if that is unknown."""
-    own_h = None if evaluator.options[name].from_cpr_paper else evaluator.own_interval_h(name)
+    of_paper = evaluator.options[name].strategy in STRATEGIES
+    own_h = None if of_paper else evaluator.own_interval_h(name)
     if own_h is None:
         return []
     n_pieces = ceil(evaluator.experiment.useful_h / own_h)

@@ -19,7 +19,9 @@ from cprsim.commands.select.evaluation import (
     CandidateEvaluator,
     Evaluated,
     choose_replications,
+    entry_at,
     evaluator_of,
+    loses,
     options_of,
 )
 from cprsim.commands.select.retention import with_fewest_contents
@@ -61,7 +63,7 @@ def prepare(load: Load, replications: int | None) -> tuple[LoadedScenario, Candi
         options = options_of(experiment)
     except ParameterError as error:
         raise loaded.error("recovery", str(error)) from None
-    limited = any(option.loses(experiment) for option in options.values())
+    limited = any(loses(option, experiment) for option in options.values())
     limit = limit_of(loaded, needs_curve=limited)
     if limited and limit is None:
         message = f"there is no limit; give the allowed loss with one of {LIMIT_OPTIONS}"
@@ -97,7 +99,8 @@ def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Sel
     if selection.limited and loaded.scenario.accuracy is not None:
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
-    able = {name: one for name, one in finishing.items() if not evaluator.options[name].not_counted}
+    options = evaluator.options
+    able = {name: one for name, one in finishing.items() if not options[name].system.not_counted}
     able = able or {chosen.strategy: chosen}  # which does not finish
     assumption = decisive_assumption(
         loaded, {chosen.strategy: able}, {chosen.strategy: chosen.overhead.mean}, selection.entries
@@ -168,11 +171,8 @@ def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator
     chosen = replace(experiment, policies=(decided.chosen.policy,))
     yield from warnings_of(chosen, experiment.scenario.cluster).values()
     for name, option in evaluator.options.items():
-        if option.not_counted:
-            yield (
-                f"{name}: {option.not_counted}. No number includes this loss, so {name} is not "
-                "recommended."
-            )
+        if loss := option.system.not_counted:
+            yield f"{name}: {loss}. No number includes this loss, so {name} is not recommended."
     for name, candidate in decided.within_limit.items():
         if candidate.policy.tax.nodes > 0:
             extra = f"{candidate.policy.tax.nodes:g}"
@@ -187,7 +187,7 @@ def candidate_of(
     n, nothing = len(candidate.overhead), np.nan
     unknown = Estimate(nothing, nothing, nothing, n)
     expected = candidate.lost.mean()
-    if option.from_cpr_paper:
+    if option.strategy in STRATEGIES:
         policy = replace(policy, interval_rule=rule or "selected")
     return CandidateSummary(
         strategy=candidate.strategy,
@@ -206,8 +206,8 @@ def candidate_of(
         beyond_fraction=candidate.lost.beyond_fraction,
         struck_fraction=float((candidate.pls > 0).mean()),
         rule=rule,
-        option="" if option.from_cpr_paper else option.interval or "",
-        entry=option.entry_at(policy.interval_h, evaluator.experiment.useful_h),
+        option="" if option.strategy in STRATEGIES else option.system.interval or "",
+        entry=entry_at(option, policy.interval_h, evaluator.experiment.useful_h),
     )
 
 
@@ -263,7 +263,7 @@ def _front(
     fronts = []
     for name, option in evaluator.options.items():
         step()
-        if (limited and name == FULL) or option.interval is None:
+        if (limited and name == FULL) or option.system.interval is None:
             continue
         chosen = decided.full if name == FULL else decided.best[name]
         lossless = chosen is not None and not chosen.policy.leaves_stale

@@ -12,7 +12,6 @@ from cprsim.errors import Place, ScenarioError, watch
 from cprsim.files import finite_or_none
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import STRATEGIES
-from cprsim.recovery.systems import SYSTEMS
 from cprsim.results import pipeline
 from cprsim.results.identity import (
     digest_by_this_source,
@@ -136,7 +135,7 @@ def _changes(
         taking = [
             n
             for n, scope in enumerate(entries)
-            if scope.strategy in STRATEGIES and option in SYSTEMS[scope.strategy].options
+            if scope.strategy in STRATEGIES and option in scope.system.options
         ]
         if not taking:
             raise ScenarioError.at(place, f"no strategy of the scenario takes `{option}`")

@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from cprsim.commands.select.deciding import decide
-from cprsim.commands.select.evaluation import FULL, RELOADING, ComparedEntry, evaluator_of
+from cprsim.commands.select.evaluation import (
+    FULL,
+    RELOADING,
+    entry_at,
+    evaluator_of,
+    with_contents,
+)
 from cprsim.commands.select.retention import enough_contents, with_fewest_contents
 from cprsim.errors import MissingKeyError, ParameterError, choices
 from cprsim.job.policy import Policy
@@ -58,7 +64,7 @@ class Candidate:
         """Its entry under `recovery`, at the interval at which it is compared."""
         if self.how != FOUND:
             return dump_entry(self.entry)
-        return ComparedEntry(self.entry).entry_at(self.policy.interval_h, useful_h)
+        return entry_at(self.entry, self.policy.interval_h, useful_h)
 
 
 def candidates_of(
@@ -114,7 +120,7 @@ def candidates_of(
         on_paper = [
             candidate.name
             for candidate in candidates
-            if not (candidate.is_today or SYSTEMS[candidate.entry.strategy].runs_as)
+            if not (candidate.is_today or candidate.entry.system.runs_as)
         ]
         candidates = [candidate for candidate in candidates if candidate.name not in on_paper]
         on_paper += [name for name in left_out if not SYSTEMS[name].runs_as]
@@ -165,13 +171,10 @@ def at_their_best(
     Systems that leave shards stale are cheapest if they never save; without an accuracy limit they
     therefore keep the interval of their entry. CPR keeps the interval of its formula.
     """
-    options = {
-        candidate.name: ComparedEntry(candidate.entry)
-        for candidate in candidates
-        if _is_searched(candidate, limit)
-    }
+    searched = [candidate for candidate in candidates if _is_searched(candidate, limit)]
+    options = {candidate.name: candidate.entry for candidate in searched}
     named_full = options.get(FULL)
-    if named_full is not None and named_full.entry.strategy != FULL:
+    if named_full is not None and named_full.strategy != FULL:
         raise ParameterError("a recovery system has the name `full`: give it another `name`")
     evaluator = evaluator_of(experiment, limit or NO_LIMIT, options)
     steps = count(1)
@@ -182,10 +185,10 @@ def at_their_best(
         if candidate.name not in options:
             at_best.append(_keeping_enough(candidate, experiment))
         elif (evaluated := decided.at_best.get(candidate.name)) is not None:
-            option = evaluator.options[candidate.name]
-            if option.interval is not None:
-                policy = option.policy_at(experiment, evaluated.policy.interval_h)
-                candidate = replace(candidate, entry=option.entry, policy=policy, how=FOUND)
+            entry = evaluator.options[candidate.name]
+            if entry.system.interval is not None:
+                policy = policy_of(entry, experiment, evaluated.policy.interval_h)
+                candidate = replace(candidate, entry=entry, policy=policy, how=FOUND)
             at_best.append(candidate)
         else:
             left_out[candidate.name] = LeftOut(
@@ -199,7 +202,7 @@ def _keeping_enough(candidate: Candidate, experiment: Experiment) -> Candidate:
     if candidate.is_today or experiment.scenario.silent is None:
         return candidate
     n = enough_contents(candidate.policy, experiment, 0.0)
-    entry = ComparedEntry(candidate.entry).with_contents(n, experiment).entry
+    entry = with_contents(candidate.entry, n, experiment)
     return replace(candidate, entry=entry, policy=policy_of(entry, experiment))
 
 

@@ -20,7 +20,6 @@ from cprsim.job.intervals import WORTH_NO_SAVES, n_saves_due
 from cprsim.job.policy import Policy
 from cprsim.job.records import Estimate
 from cprsim.recovery.paper import NEVER
-from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.folder import read_record
 from cprsim.results.metrics import FINISHED, more_than
 from cprsim.results.money import Bills, cheapest_by_bill
@@ -269,7 +268,7 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
 
 def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts:
     """Facts on one system in a job."""
-    system, section = SYSTEMS[candidate.entry.strategy], experiment.scenario.cluster
+    system, section = candidate.entry.system, experiment.scenario.cluster
     policy, cluster, useful_h = candidate.policy, experiment.cluster, experiment.useful_h
     storage, peers = bytes_per_h(policy, experiment)
     return SystemFacts(
