@@ -11,14 +11,7 @@ from urllib.parse import quote
 from cprsim.errors import ResultError, printable
 from cprsim.files import write_whole, writes
 from cprsim.pages import html
-from cprsim.pages.document import (
-    Block,
-    Document,
-    ListingBlock,
-    Picture,
-    Table,
-    Words,
-)
+from cprsim.pages.document import Block, Document, ListingBlock, Picture, Table, Words
 from cprsim.pages.figures import save_figure
 
 _MARKUP = re.compile(r"[\\`*\[\]<>|~$]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")

@@ -21,15 +21,7 @@ from cprsim.logs.fit.fragments import Fragment, job_fragment, unit_of
 from cprsim.logs.fit.observation import WORST_FRACTION
 from cprsim.logs.fit.report import Fitted, frames_of, sentences
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import (
-    Block,
-    Document,
-    ListingBlock,
-    Picture,
-    Section,
-    Table,
-    Words,
-)
+from cprsim.pages.document import Block, Document, ListingBlock, Picture, Section, Table, Words
 from cprsim.results.words import count, percent, suited
 
 TITLES = {"gaps": "Gaps between failures", "uptimes": "Up-times of nodes", "repairs": "Repairs"}

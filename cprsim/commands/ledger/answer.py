@@ -10,11 +10,7 @@ import pandas as pd
 
 from cprsim.logs.jobs.ledger import INFERRED, LEDGER_PARTS, Charged, JobLedger, total_hours
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import (
-    Document,
-    Section,
-    Table,
-)
+from cprsim.pages.document import Document, Section, Table
 from cprsim.results.metrics import records_of
 from cprsim.results.words import count, ends, percent, percent_number, significant, suited
 

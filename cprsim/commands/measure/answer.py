@@ -15,12 +15,7 @@ from cprsim.job.losses import MORE_BYTES, WHOLE, Metric
 from cprsim.job.records import HIGH, Estimate, Floats
 from cprsim.pages.answer import Answer
 from cprsim.pages.chart import Chart, Panel, Series, chart_figure, floats
-from cprsim.pages.document import (
-    Document,
-    Picture,
-    Section,
-    Table,
-)
+from cprsim.pages.document import Document, Picture, Section, Table
 from cprsim.results.identity import flat
 from cprsim.results.words import ends, portion, significant, with_ends, with_interval
 from cprsim.training.measuring.checks import FAILS_BEYOND

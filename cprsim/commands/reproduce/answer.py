@@ -15,14 +15,7 @@ from cprsim.commands.reproduce.verdicts import Claim, Finding
 from cprsim.job.records import NO_NUMBER
 from cprsim.pages.answer import Answer
 from cprsim.pages.chart import Chart, Panel, Series, chart_figure
-from cprsim.pages.document import (
-    Block,
-    Document,
-    Picture,
-    Section,
-    Table,
-    Words,
-)
+from cprsim.pages.document import Block, Document, Picture, Section, Table, Words
 from cprsim.pages.provenance import origin
 from cprsim.results.folder import read_manifest
 from cprsim.results.words import count, ends, significant, suited

@@ -34,14 +34,7 @@ from cprsim.job.losses import Metric
 from cprsim.job.policy import RESTART, Policy
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import (
-    Block,
-    Document,
-    Picture,
-    Section,
-    Table,
-    Words,
-)
+from cprsim.pages.document import Block, Document, Picture, Section, Table, Words
 from cprsim.pages.money import bills_frame, cheapest, money_section
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import maintained, recommendation, turns_on, waits_decide

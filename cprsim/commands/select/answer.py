@@ -13,13 +13,7 @@ from cprsim.commands.select.evaluation import RELOADING
 from cprsim.commands.select.figures import selection_figure
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import (
-    Document,
-    ListingBlock,
-    Picture,
-    Section,
-    Table,
-)
+from cprsim.pages.document import Document, ListingBlock, Picture, Section, Table
 from cprsim.pages.money import bills_frame, cheapest, money_table
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import (

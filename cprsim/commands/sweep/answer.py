@@ -12,13 +12,7 @@ from cprsim.commands.sweep.figures import axis_words, sweep_figures, value_text
 from cprsim.commands.sweep.folder import COST_MONTH, ONE_VARIED, SweepResult
 from cprsim.job.records import Estimate
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import (
-    MOST_ROWS,
-    Document,
-    Picture,
-    Section,
-    Table,
-)
+from cprsim.pages.document import MOST_ROWS, Document, Picture, Section, Table
 from cprsim.pages.provenance import origin
 from cprsim.results.folder import read_manifest
 from cprsim.results.metrics import OVERHEAD, records_of

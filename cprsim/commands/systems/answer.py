@@ -32,13 +32,7 @@ from cprsim.commands.systems.comparison import (
 from cprsim.job.policy import Medium, Policy
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
-from cprsim.pages.document import (
-    Document,
-    ListingBlock,
-    Picture,
-    Section,
-    Table,
-)
+from cprsim.pages.document import Document, ListingBlock, Picture, Section, Table
 from cprsim.pages.money import WORK, bills_frame, cheapest, money_section, with_spares
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import (
@@ -54,13 +48,7 @@ from cprsim.recovery.paper import NEVER
 from cprsim.results.metrics import FINISHED
 from cprsim.results.money import Bills, cheapest_by_bill, prices_in
 from cprsim.results.unknown import WAITING, shows_waits, waiting
-from cprsim.results.words import (
-    count,
-    estimated,
-    hours,
-    percent_number,
-    with_interval,
-)
+from cprsim.results.words import count, estimated, hours, percent_number, with_interval
 from cprsim.scenario.prices import shown
 
 TEXT_COLUMNS = ("saves every", "runs as")  # columns that hold no numbers

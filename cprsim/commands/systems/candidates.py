@@ -8,13 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from cprsim.commands.select.deciding import decide
-from cprsim.commands.select.evaluation import (
-    FULL,
-    RELOADING,
-    entry_at,
-    evaluator_of,
-    with_contents,
-)
+from cprsim.commands.select.evaluation import FULL, RELOADING, entry_at, evaluator_of, with_contents
 from cprsim.commands.select.retention import enough_contents, with_fewest_contents
 from cprsim.errors import MissingKeyError, ParameterError, choices
 from cprsim.job.policy import Policy
