@@ -6,8 +6,6 @@ w interval, s save, R recovery, M mean time between failures, lambda failures pe
 work. All are derived here unless a source is named.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import exp, expm1, sqrt
 

@@ -1,7 +1,5 @@
 """What tests of several rooms share: a small scenario, experiments of one, the program called."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

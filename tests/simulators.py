@@ -4,8 +4,6 @@
 runs many. `job_of` makes a job under one of the paper's strategies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import fields
 from itertools import product

@@ -1,7 +1,5 @@
 """What a stranger adds: a command is one function, and a line that names it."""
 
-from __future__ import annotations
-
 import json
 from importlib import import_module
 from pathlib import Path

@@ -3,8 +3,6 @@
 A further command is a line in `CASES`: its words on the command line, and the same in Python.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """``import cprsim``: names and signatures are held, each function does what its command does."""
 
-from __future__ import annotations
-
 import doctest
 import gc
 import inspect

@@ -1,7 +1,5 @@
 """Files: records read back as they were written, wrong keys by their name, and whole files."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

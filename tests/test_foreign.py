@@ -1,7 +1,5 @@
 """What others wrote is made safe: for terminals, for messages, for spreadsheets."""
 
-from __future__ import annotations
-
 import csv
 import json
 import unicodedata

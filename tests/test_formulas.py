@@ -1,7 +1,5 @@
 """Formulas at their limits and against published ones: between, goldens and closed forms hold."""
 
-from __future__ import annotations
-
 from math import inf
 
 import pytest

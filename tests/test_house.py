@@ -1,7 +1,5 @@
 """What holds for the repository as a whole, whatever the program does."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -4,8 +4,6 @@ Each scenario is drawn from a seed of its own: all kinds of failures, clocks, fa
 costs, spares and algorithms that keep trainers in step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """No regular expression of the package takes long, however long and odd the text."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import signal

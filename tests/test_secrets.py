@@ -1,7 +1,5 @@
 """An error tells the value at fault of a file, and nothing else that stands in it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What stale shards cost: by hand on made-up losses, and what has to hold for any of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What docs/trust.md promises and no room alone can show."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

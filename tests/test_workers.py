@@ -1,7 +1,5 @@
 """Tasks in processes of their own: what comes back, and what the death of a process costs."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

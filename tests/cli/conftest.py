@@ -1,7 +1,5 @@
 """The program called on the small scenario in this process."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.making import call

@@ -1,7 +1,5 @@
 """TAB offers the names that stand for a value, the files, and the keys of the scenario at hand."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 

@@ -1,7 +1,5 @@
 """``cprsim init``: a scenario from options, and what is shipped."""
 
-from __future__ import annotations
-
 import json
 import random
 from datetime import datetime, timedelta

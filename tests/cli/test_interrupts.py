@@ -1,7 +1,5 @@
 """Ctrl-C says what is kept and how to go on."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

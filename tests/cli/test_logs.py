@@ -1,7 +1,5 @@
 """A failure log in ``run``: what is replayed of it, and what is said of it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

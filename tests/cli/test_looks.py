@@ -1,7 +1,5 @@
 """What a terminal shows besides the words: bold and colour; the help, in words, with examples."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from io import StringIO

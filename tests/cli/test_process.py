@@ -1,7 +1,5 @@
 """The program as users run it: exit codes, pipes, speed, little memory, errors nobody foresaw."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """What is said of work that takes its time: a bar on a terminal, lines now and then elsewhere."""
 
-from __future__ import annotations
-
 import re
 import time
 from io import StringIO

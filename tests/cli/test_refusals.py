@@ -1,7 +1,5 @@
 """What can't be done ends in one error that says why, with exit code 2, and writes nothing."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

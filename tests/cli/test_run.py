@@ -1,7 +1,5 @@
 """``cprsim run``: what it leaves, finds again, replays and refuses."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

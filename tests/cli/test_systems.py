@@ -1,7 +1,5 @@
 """``cprsim systems`` without a comparison: the list, one system explained, both for a job."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

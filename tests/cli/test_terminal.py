@@ -1,7 +1,5 @@
 """Nothing that stands in a file is obeyed by a terminal, whatever prints it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

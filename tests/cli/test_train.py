@@ -1,7 +1,5 @@
 """``train``: the failures of one replication, on a real model."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``validate``, and scenarios by their names."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Which curve applies to a scenario, and what happens to those that do not."""
 
-from __future__ import annotations
-
 import pytest
 
 from cprsim.accuracy.curve import Response, StalenessCurve

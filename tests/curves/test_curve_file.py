@@ -1,7 +1,5 @@
 """Files of curves: what is written reads back, what is damaged or foreign is one clear error."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 

@@ -1,7 +1,5 @@
 """A CSV of the user's own: what it means, and what is wrong with it to the cell."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What saves and loads cost: own costs of strategies, bytes of sub-saves, shards of other sizes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 from pathlib import Path

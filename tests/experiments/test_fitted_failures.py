@@ -1,7 +1,5 @@
 """What a fit writes, through the chain: the source it makes, and the failures that come of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """CPR keeps its target PLS, whatever a failure takes: drawn scenarios, simulated."""
 
-from __future__ import annotations
-
 from math import ceil
 from pathlib import Path
 from typing import Any

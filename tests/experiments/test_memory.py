@@ -1,7 +1,5 @@
 """Memory follows what is asked for; what would not fit is done in parts, or refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

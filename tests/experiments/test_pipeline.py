@@ -1,7 +1,5 @@
 """A scenario through the whole chain: the same failures for everybody, the same numbers twice."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a restart takes beyond one clean pass: mixtures, warm-ups, failed attempts, stops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Waits for spares in which other nodes may fail, by the Poisson distribution of nodes away."""
 
-from __future__ import annotations
-
 import pytest
 from scipy.stats import poisson
 

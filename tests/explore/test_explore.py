@@ -1,7 +1,5 @@
 """`cprsim explore` in a real browser: its numbers, what it saves, its links; and who may see it."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

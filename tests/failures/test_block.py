@@ -1,7 +1,5 @@
 """The failures of a block: which replications it holds, what is kept, and several sources."""
 
-from __future__ import annotations
-
 from itertools import islice, takewhile
 from math import inf, sqrt
 

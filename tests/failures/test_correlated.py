@@ -1,7 +1,5 @@
 """Nodes that differ and shocks: drawn as described, found again by the fit, true to the logs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

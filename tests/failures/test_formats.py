@@ -1,7 +1,5 @@
 """A format of one's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

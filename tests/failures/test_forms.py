@@ -1,7 +1,5 @@
 """One log of a cluster whose outages are known, in every form, whole and damaged."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

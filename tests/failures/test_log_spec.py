@@ -1,7 +1,5 @@
 """What a user says of a log reaches every reader, the command, Python and the scenario alike."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from pathlib import Path
 

@@ -6,8 +6,6 @@ Kolmogorov-Smirnov and F tests turned into scores. All are held to a family-wise
 (Bonferroni), and together to the standard normal.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from math import sqrt
 

@@ -1,7 +1,5 @@
 """Logs as files: packed, read in pieces, or no files at all."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

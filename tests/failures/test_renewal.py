@@ -1,7 +1,5 @@
 """How many renewals a fresh clock has on average."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

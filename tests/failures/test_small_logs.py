@@ -1,7 +1,5 @@
 """Logs of a few rows: what is made of good ones, and the one clear error for each bad one."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

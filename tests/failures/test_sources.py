@@ -1,7 +1,5 @@
 """What holds for every source, and what each of them draws."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import count, islice

@@ -1,7 +1,5 @@
 """Logs read by the options of `cprsim fit`, as keywords."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Synthetic logs for tests of sources and of fits."""
 
-from __future__ import annotations
-
 from math import gamma
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The circle: whether logs simulated from a fit look like the log (nodes that differ, shocks)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple

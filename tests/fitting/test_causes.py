@@ -1,7 +1,5 @@
 """Causes that compete: fits of one, which the others censor."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

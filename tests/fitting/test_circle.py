@@ -1,7 +1,5 @@
 """The circle: a log, its fit, and logs simulated from the fit that look like it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

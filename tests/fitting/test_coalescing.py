@@ -1,7 +1,5 @@
 """Repeats of one node within a window are one failure, and how many were merged is said."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from cprsim.failures.outages import Outages, brought_together, coalesced

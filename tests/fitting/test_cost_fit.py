@@ -1,7 +1,5 @@
 """A log of saves and loads: what is read, what is fitted, and that a scenario takes it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

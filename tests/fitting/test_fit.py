@@ -1,7 +1,5 @@
 """`fit` of a log of failures, or of saves and loads, and a scenario that runs on it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

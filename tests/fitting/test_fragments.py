@@ -1,7 +1,5 @@
 """Fragments: a scenario takes each of them, scaled to the job, and says what is extrapolated."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fits of real logs, to the digits that two independent computations printed (docs/fitting.md)."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Nodes that join and leave: fits with a known truth, files of nodes, LANL's own dates."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import gamma
 from pathlib import Path

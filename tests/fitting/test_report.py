@@ -1,7 +1,5 @@
 """What is said of a whole log: how often a job fails, how sure, what contradicts, from where."""
 
-from __future__ import annotations
-
 from math import exp, sqrt
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """No estimate, and no family, depends on how a processor rounds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

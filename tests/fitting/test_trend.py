@@ -1,7 +1,5 @@
 """The test for a trend: seldom wrong where there is none, and seldom blind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Staleness curves: fitted to trials, as shipped; what the kernel loses on fixed batches."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

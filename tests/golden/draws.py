@@ -1,7 +1,5 @@
 """Draws of every source of failures: instants, slots and repairs of the first failures."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Event logs by SimPy, of shipped scenarios and of random policies."""
 
-from __future__ import annotations
-
 from typing import Any
 from zlib import crc32
 

@@ -1,7 +1,5 @@
 """What logs of failures become, column by column, and what is fitted to them."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

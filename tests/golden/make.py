@@ -6,8 +6,6 @@ so that a diff says what moved. A long value is kept in short, but for names tha
 module's `WHOLE`: to see how it moved, show it before and after.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

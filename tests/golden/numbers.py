@@ -1,7 +1,5 @@
 """Numbers of answers, sorted: of `--json`, of CSVs, on axes; and names that are public."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

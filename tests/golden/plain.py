@@ -7,8 +7,6 @@ it. Means are compared to 1e-9, numbers of fits to 1e-6, p-values to `COUNTS` sa
 bootstrap. In longer data the mean is that of their numbers' logarithms, and the rest is hashed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

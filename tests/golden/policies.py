@@ -1,7 +1,5 @@
 """Every recovery system as plain data: equal policies prove equal numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rehearsals: the orders of a plan, and the verdicts on runs that are kept."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows of replications, of fleets and of sweeps; of each column the mean, see `plain.table`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cprsim

@@ -1,7 +1,5 @@
 """What scenarios become with their defaults, and where wrong ones are wrong: file, line, key."""
 
-from __future__ import annotations
-
 import ast
 import random
 import re

@@ -4,8 +4,6 @@ Where a change moves them on purpose, write them anew (`make.py`), look at the d
 in the commit why they moved and by how much.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

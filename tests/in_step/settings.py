@@ -1,7 +1,5 @@
 """Settings that the tests of this room share: few threads, so that they are quick to simulate."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A stand-in on replicas, with the failures of a simulated job."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

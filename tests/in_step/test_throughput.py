@@ -1,7 +1,5 @@
 """The simulated trainers against the load model, which knows neither queues nor barriers' luck."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Trainers event by event: what the log of a whole run must hold to, with and without failures."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

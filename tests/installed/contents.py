@@ -4,8 +4,6 @@ The wheel holds the package as the repository has it and no test; the source dis
 the wheel is made of.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tarfile

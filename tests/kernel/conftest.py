@@ -1,7 +1,5 @@
 """Small runs that the kernel's tests share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Reading click logs: what is in them comes out, and what is wrong is named by file and line."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 

@@ -1,7 +1,5 @@
 """The model's loss and gradients; training at a rate, and by trainers in step."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`make promise`: histories become the trials that they are; means and choices are right."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

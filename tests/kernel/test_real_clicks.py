@@ -1,7 +1,5 @@
 """Real clicks, where CPRSIM_DATA names the folder that holds them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A log written by hand, and the run by hand that it has to give."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from itertools import pairwise
 from unittest.mock import patch

@@ -1,7 +1,5 @@
 """Replicas against what they must be: plain training, a recursion by hand, one another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Forks of one run equal runs from scratch, whatever the way of saving."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Each tracker's choice, what a commit does to it, and what it loses with its server."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A measurement small enough to be run whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

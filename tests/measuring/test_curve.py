@@ -1,7 +1,5 @@
 """What a measurement becomes: a file that reads back as it was fitted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The fit gives back what trials were made from, and predicts those that it has not seen."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

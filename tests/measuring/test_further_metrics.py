@@ -1,7 +1,5 @@
 """A metric of any name is measured as AUC and log-loss are, and leaves them as they are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A measurement is kept run by run: whatever stops it, nothing finished is lost."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A trainer that a scenario names: whose code is run when, what is tried, what is measured."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace

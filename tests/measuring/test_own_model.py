@@ -1,7 +1,5 @@
 """A trainer of one's own is failed exactly as the built-in one is."""
 
-from __future__ import annotations
-
 from unittest.mock import Mock
 
 import numpy as np

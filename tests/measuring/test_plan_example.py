@@ -1,7 +1,5 @@
 """What examples/plan_a_measurement.py says and writes."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import SimpleNamespace

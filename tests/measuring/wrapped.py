@@ -3,8 +3,6 @@
 Also the factories that tests name in scenarios.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures of a run: the timeline of a log written by hand, what they say, the same bytes again."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from types import SimpleNamespace

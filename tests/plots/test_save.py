@@ -1,7 +1,5 @@
 """Names and values of users are drawn as they are written, wherever they stand in a figure."""
 
-from __future__ import annotations
-
 from io import BytesIO
 from xml.etree import ElementTree
 

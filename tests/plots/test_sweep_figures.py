@@ -1,7 +1,5 @@
 """Figures of sweeps: which belong to which shape, what they mark, and the same bytes again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from pathlib import Path

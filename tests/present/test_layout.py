@@ -1,7 +1,5 @@
 """Pages and the site in a real browser, on a telephone and on a screen."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

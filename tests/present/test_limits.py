@@ -1,7 +1,5 @@
 """Limits in a run: one one-sided bound beside each, and what a bad case loses without saves."""
 
-from __future__ import annotations
-
 from math import exp, sqrt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A page as Markdown: every number of the tables, nothing that users write is markup, figures."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

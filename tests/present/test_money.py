@@ -1,7 +1,5 @@
 """Money adds up: in every command that shows a bill, the parts are the total, to the cent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a page says, without a browser: numbers, the same bytes again, damage refused."""
 
-from __future__ import annotations
-
 import html
 import re
 import shutil

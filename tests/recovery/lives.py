@@ -8,8 +8,6 @@ stage's own cost [h], ~ says that the job works meanwhile, `again` that copies a
 Failures are words too (`tests.simulators.failures`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import count
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ no step is jumped over, and nothing is kept that could be looked up again. Numbe
 sections and rules of the page. Where the page is open, the reading chosen is marked "Reading:".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Where copies lie and what of them survives, for the naive interpreter: section 5 of the page."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """One replication: what it draws, and what becomes of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import nan
 

@@ -3,8 +3,6 @@
 The formulas (`tests/closed_forms.py`) share no code with the simulation. Means lie within 4 errors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What makes no sense in a policy is said in a sentence; what just makes sense is not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 from typing import Any

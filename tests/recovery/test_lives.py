@@ -1,7 +1,5 @@
 """Lives of jobs by hand: when they save, what survives, what a failure does, the strategies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

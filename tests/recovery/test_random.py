@@ -1,7 +1,5 @@
 """Random policies: the compiled loop, SimPy and the naive interpreter agree to 1e-9 h."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Small material and orders that several tests of rehearsals share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from itertools import count

@@ -1,7 +1,5 @@
 """``cprsim rehearse`` as users call it."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

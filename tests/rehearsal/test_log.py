@@ -1,7 +1,5 @@
 """The log says what the job did, by conventions, whatever order facts were learned in."""
 
-from __future__ import annotations
-
 import pytest
 
 from cprsim.job.records import EventKind, EventLog

@@ -1,7 +1,5 @@
 """What the processes of a run share: frames, throttles, files of saves, spares, steps."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 from collections.abc import Iterator

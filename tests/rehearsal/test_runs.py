@@ -1,7 +1,5 @@
 """Real processes: whatever strikes them, what they end with is what the kernel makes of the log."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a scenario becomes: throttles, kills, saves; and shipped can't be rehearsed says why."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """All shards together are the kernel's table, its saves and its trackers, bit by bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

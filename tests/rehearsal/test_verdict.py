@@ -3,8 +3,6 @@
 `results/rehearsal` has those of ten failure traces, under six strategies (`make campaign`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Made-up outcomes: the shape of real ones, numbers that can be checked by hand."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import numpy as np

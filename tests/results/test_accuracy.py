@@ -1,7 +1,5 @@
 """What a curve makes of an outcome: columns, means, differences, the folder, what is said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import sqrt
 

@@ -1,7 +1,5 @@
 """The input on which an answer turns: found, with the values that closed forms give."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Differences between two results, and in what went into them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The results folder: whole or not there, the same bytes again, found again, read back."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Metrics against numbers worked out by hand, and intervals against scipy's."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from math import isnan

@@ -1,7 +1,5 @@
 """The bill of one job, which follows from hours and bytes, and of several jobs together."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is said of a run: verdicts, savings, slow saves, and which replications are worth a look."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

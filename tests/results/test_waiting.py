@@ -1,7 +1,5 @@
 """Advice on spares: said alike by run, select and fleet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import exp, factorial, nan
 

@@ -1,7 +1,5 @@
 """Numbers as people read them: the digits suit the interval, wherever an estimate is shown."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf, nan
 

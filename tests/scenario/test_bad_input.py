@@ -1,7 +1,5 @@
 """Every kind of wrong scenario, and files that are none: line, key and what would be right."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A first scenario is a scenario, whatever is known of the job."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Marks of a scenario: which values are assumed, from comments and from the section `marks`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

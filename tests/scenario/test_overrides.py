@@ -1,7 +1,5 @@
 """``--set``: what it changes, and how a wrong one names itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

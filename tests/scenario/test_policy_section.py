@@ -1,7 +1,5 @@
 """Policies written in scenarios: the section is the record, for every policy that there is."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import MISSING, asdict, fields, is_dataclass, replace

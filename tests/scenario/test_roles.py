@@ -1,7 +1,5 @@
 """Several roles with state, and links of a node that costs name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a scenario writes about itself reads back to an equal scenario."""
 
-from __future__ import annotations
-
 import pytest
 
 from cprsim.scenario.reading import load_scenario

@@ -1,7 +1,5 @@
 """What a scenario comes to inside, and what its JSON Schema tells editors."""
 
-from __future__ import annotations
-
 import json
 import re
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Every section that not each scenario has: one clear line for whatever does not fit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

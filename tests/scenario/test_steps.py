@@ -1,7 +1,5 @@
 """Intervals are times, or so many training steps."""
 
-from __future__ import annotations
-
 import pytest
 
 from cprsim.errors import ScenarioError

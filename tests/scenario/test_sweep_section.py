@@ -1,7 +1,5 @@
 """The section `sweep` and ``--over``: what values a text stands for, and how it is refused."""
 
-from __future__ import annotations
-
 from math import log
 
 import numpy as np

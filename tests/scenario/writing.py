@@ -1,7 +1,5 @@
 """What the tests of this room share: a scenario that is right, and ways to get it wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

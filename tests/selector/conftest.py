@@ -1,7 +1,5 @@
 """A job whose answers are known in closed form, and a curve made by hand."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import inf

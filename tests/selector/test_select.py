@@ -1,7 +1,5 @@
 """``select``: what is wrong with a question, what the answer says, and that it can be typed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 from pathlib import Path

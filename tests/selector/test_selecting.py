@@ -1,7 +1,5 @@
 """The choice, where it can be worked out by hand, and against trying everything."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import ceil, sqrt

@@ -1,7 +1,5 @@
 """Recovery systems in a selection: their intervals, what they are compared with, how it is said."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from math import inf, sqrt

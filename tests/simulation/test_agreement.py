@@ -1,7 +1,5 @@
 """Compiled and on the SimPy cluster rows agree to 1e-9: drawn failures, scenarios."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Machine code that is kept is never that of an older source."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import subprocess

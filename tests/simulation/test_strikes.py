@@ -1,7 +1,5 @@
 """What failures of nodes, of racks and of all strike."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Predictions of published runs: what is committed is what the scenarios give, and stays."""
 
-from __future__ import annotations
-
 import json
 import re
 from math import log

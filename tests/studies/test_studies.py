@@ -1,7 +1,5 @@
 """What the studies compute, on small cases with known answers; and by which rules they judge."""
 
-from __future__ import annotations
-
 import re
 from math import isnan, log
 from pathlib import Path

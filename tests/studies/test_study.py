@@ -3,8 +3,6 @@
 And what the repository keeps of the last full run, with the document that is made from it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

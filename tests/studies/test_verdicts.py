@@ -1,7 +1,5 @@
 """The rules by which ours is judged beside a paper's number."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import exp, nan
 from typing import Any

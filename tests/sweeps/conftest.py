@@ -1,7 +1,5 @@
 """A small scenario to sweep, in the folder that the test works in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

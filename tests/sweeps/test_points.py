@@ -1,7 +1,5 @@
 """Points: which combinations there are, what they share, and what makes two the same."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Sweeps: the same numbers as single runs, and the same bytes whoever computes them."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """What one failure takes in a simulation, and what a system needs; none is a name only."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 from typing import Any

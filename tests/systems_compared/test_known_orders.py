@@ -1,7 +1,5 @@
 """Jobs whose best system is known by arithmetic: first order in the failures, by hand."""
 
-from __future__ import annotations
-
 from math import sqrt
 
 import pytest

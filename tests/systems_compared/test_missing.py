@@ -1,7 +1,5 @@
 """What keeps systems out: keys that the scenario lacks, and a save that is one time."""
 
-from __future__ import annotations
-
 import pytest
 
 from cprsim.commands.systems.candidates import (

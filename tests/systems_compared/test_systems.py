@@ -1,7 +1,5 @@
 """Which system: known answers, who is left out, what is said, and that nothing is made twice."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from math import isnan

@@ -1,7 +1,5 @@
 """A DLRM in PyTorch, plugged in by the protocol, gives the numbers of the built-in one."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

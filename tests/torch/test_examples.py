@@ -1,7 +1,5 @@
 """The examples are trainers that keep to the protocol, and learn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

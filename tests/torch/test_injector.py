@@ -1,7 +1,5 @@
 """A planned failure in a loop of one's own does what our own measurement does."""
 
-from __future__ import annotations
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make oracle installs it")

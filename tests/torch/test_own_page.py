@@ -1,7 +1,5 @@
 """The commands of docs/own-model.md lead from a model to an interval, as they stand there."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

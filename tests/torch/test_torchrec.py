@@ -1,7 +1,5 @@
 """TorchRec's tables in a trainer: found, trained, put back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """PyTorch models as trainers that can be failed: rows, state, who looks up what, batches."""
 
-from __future__ import annotations
-
 from unittest.mock import MagicMock
 
 import numpy as np

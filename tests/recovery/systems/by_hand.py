@@ -3,8 +3,6 @@
 Failures are words (`tests.simulators.failures`).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

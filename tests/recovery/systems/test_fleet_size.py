@@ -1,7 +1,5 @@
 """A log of how many nodes there were under Oobleck, from scenario to hours, by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What failures cost under each system, by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@ Systems are found when the package is imported, so what is asked for runs in ano
 for all that a system is asked for, as its start takes longer than what it does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

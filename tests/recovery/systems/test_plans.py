@@ -3,8 +3,6 @@
 Also the rules that papers give: CheckFreq's, Check-N-Run's, ReCycle's, MoC's turns of experts.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from math import comb, exp, inf, sqrt

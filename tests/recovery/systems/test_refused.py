@@ -1,7 +1,5 @@
 """What makes no sense of each system, or what it lacks of a job, is one message."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 from re import escape
