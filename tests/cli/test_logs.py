@@ -2,12 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cprsim.scenario.assemble import assemble
-from cprsim.scenario.reading import load_scenario
 from tests.making import call
 
 SCENARIO = """\
@@ -30,24 +27,13 @@ a,10,11,disk
 """
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_says_what_is_replayed_and_what_was_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("log.csv").write_text(LOG)
-
-
-def written(keys: str) -> Path:
-    path = Path("scenario.yaml")
-    path.write_text(SCENARIO % keys)
-    return path
-
-
-def outages(keys: str) -> Any:
-    return assemble(load_scenario(written(keys))).failures.outages
-
-
-def test_run_says_what_is_replayed_and_what_was_closed() -> None:
-    scenario = written("nodes: 2, period: {from: 0, to: 100}")
+    scenario = Path("scenario.yaml")
+    scenario.write_text(SCENARIO % "nodes: 2, period: {from: 0, to: 100}")
     first = call("run", scenario, "--json", "--out", "out")
     assert first.exit_code == 0, first.output
     replayed, *notes = json.loads(first.stdout)["values"]["log_notes"]
@@ -56,11 +42,3 @@ def test_run_says_what_is_replayed_and_what_was_closed() -> None:
     assert closed in notes
     again = call("run", scenario, "--out", "out")  # which finds it again
     assert f"Log: {closed}." in again.stdout
-
-
-def test_a_scenario_says_the_window_the_nodes_and_the_cause_of_a_tidy_trace() -> None:
-    found = outages("nodes: 7, period: {from: 20, to: 500}, cause: Disk")
-    assert (found.n_nodes, found.window_h, found.origin) == (7, 480.0, "20 h")
-    assert found.start_h.tolist() == [25, 40]
-    assert outages("period: {to: 500}").window_h == 490.0
-    assert outages("repair: 90 min").down_h.tolist() == [1, 1.5, 1, 1, 1, 2]
