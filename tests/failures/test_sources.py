@@ -25,7 +25,6 @@ from cprsim.job.distributions import (
     Exponential,
     Gamma,
     Weibull,
-    p_strikes,
     with_mean,
 )
 from cprsim.job.records import Clock, Cluster, FailureTrace
@@ -223,10 +222,6 @@ def test_the_struck_slots_are_random_ones_of_the_given(cluster: Cluster) -> None
     hit, n = np.bincount(drawn.slot, minlength=8), drawn.n_failures
     assert (hit[:2] == 0).all()
     assert (np.abs(hit[2:] - n / 2) <= 4 * math.sqrt(n / 4)).all()
-
-
-def test_p_strikes_at_its_limits() -> None:
-    assert [p_strikes(*one) for one in ((1, 4, 8), (5, 4, 8), (3, 0, 8))] == [0.5, 1.0, 0.0]
 
 
 @pytest.mark.parametrize(
