@@ -14,10 +14,7 @@ def test_a_free_save_is_made_all_the_time_and_without_failures_never() -> None:
     assert young_h(0.1, inf) == inf
     assert daly_h(0.1, inf) == inf
     assert daly_h(50.0, 20.0) == 20.0
-
-
-def test_dalys_interval_by_hand() -> None:
-    """With x = 1/5: sqrt(2 * 2 * 25) (1 + 1/15 + 1/225) - 2."""
+    # with x = 1/5: sqrt(2 * 2 * 25) (1 + 1/15 + 1/225) - 2
     assert daly_h(2.0, 25.0) == pytest.approx(10 * (1 + 1 / 15 + 1 / 225) - 2)
 
 

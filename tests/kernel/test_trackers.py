@@ -25,13 +25,9 @@ def tracked(fraction: float = 0.25, n_servers: int = 1, period: int = 1) -> Trac
     return Tracked(LAYOUT, segments, fraction, table, table.copy(), seed=1, sample_period=period)
 
 
-def accesses(*pairs: tuple[int, int]) -> np.ndarray:
-    """A batch: each sample one row of the first large table, one of the second."""
-    return np.array([(a, 12, 15 + b) for a, b in pairs], np.int32)
-
-
 def seen(tracker: Tracker, *pairs: tuple[int, int]) -> None:
-    tracker.observe(accesses(*pairs))
+    """A batch: each sample one row of the first large table, one of the second."""
+    tracker.observe(np.array([(a, 12, 15 + b) for a, b in pairs], np.int32))
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.integers(1, 30))

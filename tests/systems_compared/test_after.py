@@ -53,8 +53,9 @@ def policy_of(name: str, job: JobProfile = JOB) -> Policy:
 def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
     policy = policy_of(name)
     rules = tuple(
-        replace(rule, stages=(Stage(StageKind.DETECT, Constant(2.0**-n)), *undetected(rule)))
+        replace(rule, stages=(Stage(StageKind.DETECT, Constant(2.0**-n)), *later))
         for n, rule in enumerate(policy.rules, 1)
+        for later in [[one for one in rule.stages if one.kind is not StageKind.DETECT]]
     )  # each with a detection that says which one it is
     for scope, case in enumerate(CASES.values()):
         _, rule = worst_impact(policy, JOB.cluster, case, dict.fromkeys(policy.written, 1.0))
@@ -62,10 +63,6 @@ def test_the_listed_rule_is_the_one_that_the_engine_takes(name: str) -> None:
         failure = ScopedFailure(AT_H, STRUCK[scope], scope, (8.0,) * len(STRUCK[scope]))
         hours = spent(replace(policy, rules=rules), [failure], replace(JOB, scopes=SCOPES))
         assert hours[StageKind.DETECT.value] == pytest.approx(2.0**-number), case[0].name
-
-
-def undetected(rule: Rule) -> list[Stage]:
-    return [stage for stage in rule.stages if stage.kind is not StageKind.DETECT]
 
 
 def test_every_system_says_how_it_is_known_and_what_it_costs_in_accuracy() -> None:
