@@ -77,3 +77,16 @@ def test_accuracy_stands_beside_overhead_and_an_assumed_limit_is_called_one(cprs
     assert "\n\ncpr uses a default limit that you have not confirmed: a portion of 0.1" in said
     given = cprsim("run", scenario, "--set", "recovery.cpr.target_pls=0.1").stdout
     assert "default limit" not in given
+
+
+def test_what_is_replayed_of_a_log_is_said_and_what_was_closed(cprsim, scenario):
+    rows = "a,10,11\nb,30,\na,45,46\nb,60,61\na,85,86\nb,85,87\na,10,11\n"
+    scenario.with_name("log.csv").write_text(f"node,start,end\n{rows}")
+    log = "file: log.csv, format: tidy, time_unit: h, nodes: 7, period: {from: 0, to: 100}"
+    sets = ("--set", f"failures={{kind: trace, {log}}}", "--set", "recovery=[full]")
+    told = json.loads(cprsim("run", scenario, *sets, "--json").stdout)
+    replayed, *notes = told["values"]["log_notes"]
+    assert replayed == "6 node failures of 7 nodes in 100 h from 0 h on"
+    closed = "1 outage without an end, closed by the next failure of the node"
+    assert closed in notes
+    assert f"Log: {closed}." in cprsim("run", scenario, *sets).stdout  # which finds it again
