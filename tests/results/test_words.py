@@ -1,6 +1,5 @@
 """Numbers as people read them: the digits suit the interval, wherever an estimate is shown."""
 
-from dataclasses import replace
 from math import inf, nan
 
 import pytest
@@ -19,6 +18,11 @@ from cprsim.results.words import (
     with_interval,
 )
 from tests.making import paper_policy
+
+
+def policy(interval_h, sub_saves):
+    return paper_policy("partial", RELOAD, interval_h, "given", sub_saves=sub_saves)
+
 
 SAID = [
     # about three digits
@@ -41,6 +45,13 @@ SAID = [
         (0, "0 h"), (30 / 3600, "30 s"), (0.094, "5.64 min"), (2.049, "2.05 h"),
         (1200, "1,200 h"), (nan, "–"),
     )),
+    *((saves, (policy(interval_h, sub_saves), 50.0), text) for interval_h, sub_saves, text in (
+        (2.05, None, "every 2.05 h"),
+        (inf, None, "no saves"),
+        (60.0, None, "60 h: no saves"),
+        (60.0, SubSaves("mfu"), "12.5 % of the rows every 7.5 h"),
+        (600.0, SubSaves("mfu"), "600 h: no saves"),
+    )),
 ]  # fmt: skip
 
 
@@ -57,18 +68,3 @@ def test_no_digit_of_the_half_width_is_lost(value, half):
     if half > 1e-6 * abs(value):
         assert (high - low) / 2 == pytest.approx(half, rel=0.51)
         assert shown == pytest.approx(value, abs=0.51 * half)
-
-
-@pytest.mark.parametrize(
-    ("interval_h", "sub_saves", "text"),
-    [
-        (2.05, None, "every 2.05 h"),
-        (inf, None, "no saves"),
-        (60.0, None, "60 h: no saves"),
-        (60.0, SubSaves("mfu"), "12.5 % of the rows every 7.5 h"),
-        (600.0, SubSaves("mfu"), "600 h: no saves"),
-    ],
-)
-def test_how_often_a_policy_saves_in_words(interval_h, sub_saves, text):
-    policy = paper_policy("partial", RELOAD, interval_h, "given")
-    assert saves(replace(policy, sub_saves=sub_saves), 50.0) == text
