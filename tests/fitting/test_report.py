@@ -1,5 +1,6 @@
 """What is said of a whole log: how often a job fails, how sure, what contradicts, from where."""
 
+from functools import partial
 from math import exp, sqrt
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,10 @@ from cprsim.logs.fit import correlated_fit, goodness
 from cprsim.logs.fit.correlated_fit import fit_frailty
 from cprsim.logs.fit.fragments import failures_fragment, job_fragment
 from cprsim.logs.fit.lifetimes import lifetimes_of
-from cprsim.logs.fit.report import Fitted, fit_failures
+from cprsim.logs.fit.report import fit_failures
 from tests.fitting.logs import gaps_on_random_nodes, lemons, log_of, outages, write_log
 
-
-def quick(outages: Outages, **asked: Any) -> Fitted:
-    return fit_failures(outages, n_bootstrap=0, **asked)
+quick = partial(fit_failures, n_bootstrap=0)
 
 
 def short() -> Outages:

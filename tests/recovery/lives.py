@@ -9,6 +9,7 @@ Failures are words too (`tests.simulators.failures`).
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -46,6 +47,7 @@ SCOPES = (
 STATE = Role("state", 4, Holds.SHARD)
 TRAINERS = Role("trainers", 2, Holds.REPLICA)
 N_SPOILED = 8  # first saves of a tier that are as a life says
+approx = partial(pytest.approx, abs=1e-9)
 
 
 def rule(reverts: str, words: str = "", *sources: str, **how: Any) -> Rule:
@@ -158,10 +160,6 @@ def check(simulator: str, life: Life) -> None:
         lines, of_log = log.split("; "), told(whole)
         first = of_log.index(lines[0])
         assert of_log[first : first + len(lines)] == lines
-
-
-def approx(expected: Any) -> Any:
-    return pytest.approx(expected, abs=1e-9)
 
 
 def seed_of(job: SimulatedJob, spoiled: dict[str, tuple[int, ...]]) -> int:
