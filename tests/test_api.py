@@ -186,7 +186,6 @@ def test_a_run_is_what_the_command_makes(scenario: Path, tmp_path: Path) -> None
     made = cprsim.run(small_scenario(), folder=tmp_path / "ours")
     called = call("run", scenario, "--out", tmp_path / "theirs", "--json")
     theirs, ours = Path(json.loads(called.stdout)["folder"]), made.folder
-    assert ours is not None
     assert ours.name == theirs.name
     files = [json.loads((one / "manifest.json").read_text())["files"] for one in (ours, theirs)]
     assert files[0] == files[1]
@@ -196,7 +195,6 @@ def test_a_run_is_what_the_command_makes(scenario: Path, tmp_path: Path) -> None
     assert cprsim.read(tmp_path / "ours").folder == ours
     with undrawing():
         replayed = cprsim.run(small_scenario(), replay=3, folder=tmp_path / "ours").folder
-    assert replayed is not None
     with pytest.raises(ResultError, match=f"name one in it, such as .*{replayed.name}"):
         cprsim.read(tmp_path / "ours")
 

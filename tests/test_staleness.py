@@ -92,7 +92,6 @@ LOST = 0.05 * quarter(0.5) + 0.1 * quarter(1.0), 0.32 * quarter(0.25)  # by the 
 
 def test_a_prediction_by_hand():
     found = curve(BENT).predict(policy(), Metric.AUC, THREE, jobs(0, 1, 2), USEFUL_H)
-    assert found is not None
     # beyond 0.3 the last line goes on: 0.004 / 0.2 per PLS; the relative error 0.08 stays
     first, third = 0.01 * LOST[0], 0.005 + (LOST[1] - 0.3) * 0.02
     assert found.loss == pytest.approx([first, 0.0, third])
@@ -140,7 +139,6 @@ def test_a_system_loses_by_what_its_response_counts(by, most, expected):
     under = Policy("groups", (Rule(Reverts.NOBODY, ()),), elastic=Elastic("worker", (1.0, 0.9)))
     hsdp = replace(under, accuracy_model="hsdp")
     found = curve(response).predict(hsdp, Metric.AUC, THREE, jobs(0, 1, 2), USEFUL_H)
-    assert found is not None
     assert found.loss == pytest.approx(expected)
     assert found.beyond.tolist() == [one > 0.003 for one in expected]
     assert curve(BENT).predict(hsdp, Metric.AUC, THREE, jobs(0, 1), USEFUL_H) is None

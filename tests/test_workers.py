@@ -119,7 +119,6 @@ list(run_each(sleep, range(2), Workers(2)))
 
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     parent = subprocess.Popen([sys.executable, "-c", SLEEPING], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
     workers = [int(parent.stdout.readline()) for _ in range(2)]
     assert all(alive(pid) for pid in workers)
     parent.kill()

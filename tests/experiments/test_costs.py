@@ -162,7 +162,6 @@ def test_what_is_booked_and_what_a_selection_prices_go_with_it(with_curve: Make)
         assert hours[f"cpr-{name}"] == pytest.approx(10 * share * SAVE_H)
         assert evaluator.save_times(f"cpr-{name}")[1] == pytest.approx(share * SAVE_H / N_PARTS)
         sub_saves = evaluator.policy(f"cpr-{name}", inf).sub_saves
-        assert sub_saves is not None
         assert sub_saves.bytes_share == share
     assert evaluator.save_times("partial")[1] == pytest.approx(SAVE_H)
 

@@ -78,7 +78,6 @@ def test_the_fragment_of_a_fit_makes_the_source_that_was_fitted() -> None:
     fitted = fit_failures(outages(*rows, n_nodes=24, window_h=4000.0), n_bootstrap=0)
     made = assembled(str(failures_fragment(fitted))).failures
     assert isinstance(made, CorrelatedNodes)
-    assert fitted.correlated is not None
     wanted = source_of(fitted.correlated)
     numbers = [
         (one.frailty.share, one.frailty.factor, one.lifetime.scale_h, one.watched_h,
@@ -87,6 +86,5 @@ def test_the_fragment_of_a_fit_makes_the_source_that_was_fitted() -> None:
         if one.frailty.share > 0 and one.shocks is not None
     ]  # fmt: skip
     assert numbers[0] == pytest.approx(numbers[1], rel=1e-4)
-    assert made.shocks is not None
     assert (made.shocks.sizes, made.shocks.n_nodes) == ((3,), 24)
     assert made.start == wanted.start

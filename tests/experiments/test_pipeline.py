@@ -136,7 +136,6 @@ def test_failures_of_trainers_alone_leave_cpr_nothing_to_save_for_or_to_load(mak
     job = "failures={kind: job, family: exponential, mtbf: 6 h, role: trainer}"
     policy = make(job, "recovery=[{strategy: cpr, target_pls: 0.1}]").policies[0]
     assert policy.interval_h == inf
-    assert policy.decision is not None
     restart_h = (30 + 9 * 60) / 3600
     assert policy.decision.partial_overhead_fraction == pytest.approx(restart_h / 6)
 
@@ -149,7 +148,6 @@ def test_only_full_recovery_is_left(make: Make, entry: str) -> None:
     policy = make(f"recovery=[{{strategy: {entry}}}]").policies[0]
     assert policy.on_failure is ROLL_BACK
     assert policy.sub_saves is None
-    assert policy.decision is not None
     assert policy.decision.chosen == "full"
 
 
@@ -157,8 +155,6 @@ def test_an_interval_beyond_the_job_costs_no_save(make: Make) -> None:
     entry = "recovery=[{strategy: cpr, target_pls: 1.0}]"
     policy, without = make(entry).policies[0], make("costs.save=0 s", entry).policies[0]
     assert policy.interval_h > 20
-    assert policy.decision is not None
-    assert without.decision is not None
     expected = pytest.approx(without.decision.partial_overhead_fraction)
     assert policy.decision.partial_overhead_fraction == expected
 

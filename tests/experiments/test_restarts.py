@@ -165,8 +165,6 @@ def test_the_decision_of_cpr_counts_them(make: Make) -> None:
     entry = "recovery=[{strategy: cpr, target_pls: 0.1}]"
     decision = make(*cpr, entry, WARM, FAILING).policies[0].decision
     before = make(*cpr, entry).policies[0].decision
-    assert decision is not None
-    assert before is not None
     p, k, attempt_h = 0.4, 2, 3 / 60 + 6 / 60 + 0.2
     extra_h = 0.2 + p / (1 - p) * (attempt_h + 0.25) + p**k / (1 - p**k) * (8 - 0.25)
     for way in ("partial_overhead_fraction", "full_overhead_fraction"):

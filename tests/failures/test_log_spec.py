@@ -40,7 +40,6 @@ def test_a_failure_at_the_exit_of_a_node_is_inside(tmp_path: Path, column: str) 
     assert log.in_window.sum() == len(EACH_ONCE)
     assert log.facts["n_nodes"] == ("read", f"the nodes' own dates ({nodes})")
     assert not any("no number of nodes" in str(note) for note in log.notes)
-    assert log.lives is not None
     np.testing.assert_allclose(np.sort(log.lives[2]), log.start_h)
 
 
@@ -153,7 +152,6 @@ def test_a_scenario_replays_what_fit_reads_with_the_same_options(
     section = {"kind": "trace", "file": "log.csv", **keys}
     replayed = checked_data({**JOB, "failures": section}, tmp_path / "scenario.yaml")
     assert isinstance(replayed.scenario.failures, TraceFailures)
-    assert replayed.trace_path is not None
     source = replay_of(replayed.scenario.failures, replayed.trace_path, replayed.nodes_path)
     for number in ("start_h", "end_h", "node", "window_h", "n_nodes"):
         np.testing.assert_array_equal(getattr(source.outages, number), getattr(log, number))

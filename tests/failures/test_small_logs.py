@@ -517,7 +517,6 @@ def test_the_advice_for_an_archive_of_nagios_makes_a_table(tmp_path: Path) -> No
     with pytest.raises(TraceError) as caught:
         read(path)
     command = re.search(r"\(echo.*\)", str(caught.value))
-    assert command is not None
     table = subprocess.check_output(command[0].replace("FILE", "log"), shell=True, cwd=tmp_path)
     log = read(written(tmp_path, table))
     assert (log.start_h.tolist(), log.end_h.tolist()) == ([0], [1])

@@ -145,7 +145,6 @@ def test_what_does_not_change_or_matter_is_no_trend(duration_s: list[float]) -> 
 
 def test_bandwidth_is_all_bytes_over_all_hours() -> None:
     found = bandwidth_of(np.array([100.0, 100.0, math.nan]), np.array([1.0, 2.0, 1.0]))
-    assert found is not None
     assert (found.n, found.mean_bytes) == (2, 100)
     assert found.rate.mean == pytest.approx(200 / 3)
     # residuals 100/3 and -100/3 over a mean of 1.5 h

@@ -81,7 +81,6 @@ def test_every_fragment_loads_and_runs_and_reads_as_its_data(kind: str) -> None:
         said = fitted(log, n_job)
         for one in (failures_fragment(said), job_fragment(said)):
             text = str(one)
-            assert one is not None
             assert yaml.safe_load(text) == one.sections
             assert len(run(scenario(text, n_job, useful_h))) == 2
             for line in text.splitlines():
@@ -94,7 +93,6 @@ def test_every_fragment_loads_and_runs_and_reads_as_its_data(kind: str) -> None:
 def test_nodes_that_no_scenario_takes_give_way_and_it_is_said() -> None:
     """Three nodes that fail all the time beside others that hardly do, hazards falling fast."""
     said = fitted(lemons(2, mean_h=300.0, others_h=3e9, shape=0.3))
-    assert said.correlated is not None
     assert said.correlated.forms[0].distribution.mean_h > 1e8  # hours: no scenario takes that
     assert "not lemons: the mean" in str(failures_fragment(said))
     scenario(str(failures_fragment(said)), 60, 50.0)

@@ -82,7 +82,6 @@ def test_what_is_said_of_a_log(name: str) -> None:
 def test_numbers_of_nodes_that_differ_are_answers() -> None:
     """A share, no logit; and nothing of factors of which the log says nothing."""
     alike = quick(poisson(4)).correlated
-    assert alike is not None
     assert alike.left_out == ["gamma", "lemons", "lemons and gamma"]
     fitted = quick(lemons(1, mean_h=30.0, others_h=3000.0, shape=0.8))
     rows = pd.DataFrame(fitted.frames["parameters"]).query("times == 'nodes'")
@@ -97,7 +96,6 @@ def test_what_is_all_the_same_is_said() -> None:
         quick(outages(*((node, 0, 1) for node in range(4))))
     rows = [(i % 5, i * 1.37, i * 1.37 + 1) for i in range(200)]  # but for rounding
     fitted = quick(outages(*rows, n_nodes=5, window_h=274.0))
-    assert fitted.repairs.ranking is not None
     assert "piecewise" in [name for name, _ in fitted.repairs.ranking.failed]
 
 
@@ -113,7 +111,6 @@ def test_one_end_far_off_ends_in_an_answer_without_warnings(
 def test_logs_of_one_node_and_without_ends() -> None:
     at_h = np.cumsum(np.random.default_rng(2).exponential(50.0, 30))
     fitted = quick(log_of(at_h, at_h[-1] + 1, down_h=1.0))
-    assert fitted.gaps.ranking is not None
     by_name = {one.family: one for one in fitted.gaps.ranking.judged}
     assert by_name["exponential"].mean.low < 50 < by_name["exponential"].mean.high
     fitted = quick(outages(*((node, at, np.nan) for node, at in enumerate((1, 9, 30, 77)))))
@@ -159,7 +156,6 @@ def test_large_logs_are_thinned_and_it_is_said(monkeypatch: pytest.MonkeyPatch) 
     rng = np.random.default_rng(5)
     fitted = fit_failures(gaps_on_random_nodes(rng.exponential(7.0, 2001), 20), n_bootstrap=3)
     ranking = fitted.gaps.ranking
-    assert ranking is not None
     assert (ranking.fitted_every, ranking.resampled_every) == (4, 5)
     assert ranking.best.n_observed == 500
     assert ranking.best.mean.mean == pytest.approx(7.0, rel=0.15)

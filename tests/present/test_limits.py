@@ -29,7 +29,6 @@ def test_a_limit_stands_beside_the_one_bound_that_is_compared_with_it(
     rows, table = found.rows["replications"], found.document.table
     pls = rows.loc[~rows["strategy"].isin(["today", "full"]), "pls"]
     bound = pls.mean() + special.stdtrit(199, 0.95) * pls.std() / sqrt(200)
-    assert table is not None
     place = [*table.headings].index("95 % upper bound")
     assert [row[place] for row in table.rows] == ["–", "–", f"PLS {bound:.3g} ({word})"]
     if word.startswith("over"):  # it costs less, and is not recommended
@@ -49,7 +48,6 @@ def test_a_target_of_an_entry_is_held_in_expectation(interval: str, word: str) -
     """By the formula's interval the mean is the target: a bound above it would always miss it."""
     entry = f"{{strategy: cpr, interval: {interval}, target_pls: 0.05}}"
     found = cprsim.run(TEXT, [f"recovery=[{entry}]", "job.useful=1000 h", "failures.mtbf=10 h"])
-    assert found.document.table is not None
     pls = found.rows["replications"]["pls"].mean()
     place = [*found.document.table.headings].index("expected")
     assert [row[place] for row in found.document.table.rows] == [f"PLS {pls:.3g} ({word})"]

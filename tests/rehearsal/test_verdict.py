@@ -40,7 +40,6 @@ Quantities = dict[str, float]
 
 def load_is_not_shared(model: Experiment) -> Experiment:
     (policy,), storage = model.policies, model.costs.storage
-    assert storage is not None
     alone = Constant(storage.transfer_h(1))
     tiers = tuple(replace(tier, load=tier.load and alone) for tier in policy.tiers)
     return replace(model, policies=(replace(policy, tiers=tiers),))

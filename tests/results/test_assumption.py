@@ -42,9 +42,7 @@ def turning(*changes: tuple[str, str], more: str = "") -> Assumption:
     text = TEXT
     for old, new in changes:
         text = text.replace(old, new)
-    found = decisive(text + more, full=("full", "none", "hourly"))
-    assert found is not None
-    return found
+    return decisive(text + more, full=("full", "none", "hourly"))
 
 
 RECALLED, ASSUMED = ("# ALL", "# recalled"), ("# MTBF", "# assumed")  # of the share; of the rate

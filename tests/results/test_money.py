@@ -104,7 +104,6 @@ def test_prices_are_those_of_the_folder(tmp_path: Path) -> None:
     text = small_scenario().replace("emb_ps: 4", "emb_ps: 3, shard_size: 10 GB")
     (tmp_path / "scenario.yaml").write_text(text + "prices: {node_hour: 2 USD}\n", "utf-8")
     found = prices_in(tmp_path)
-    assert found is not None
     assert (dict(found.nodes), found.state_bytes) == ({"emb_ps": 3, "trainer": 2}, 3e10)
     (tmp_path / "scenario.yaml").write_text(text + "prices: {node_hour: cheap}\n", "utf-8")
     with pytest.raises(ResultError, match="prices can't be read"):

@@ -40,7 +40,6 @@ ASKED: dict[str, Callable[[], Answer]] = {
 def test_the_second_line_has_the_spares_that_halve_the_overhead(command: str) -> None:
     found = ASKED[command]()
     table, line = found.document.table, found.document.answer[1]
-    assert table is not None
     place = [*table.headings].index("waiting, %")
     (row,) = [row for row in table.rows if str(row[0]).startswith("full")]
     assert float(str(row[place])) / 100 == pytest.approx(share_of_waits(1), rel=0.2)

@@ -107,9 +107,7 @@ WRONG = [  # what stands in the scenario, what instead, and what is said
 def policy_of(tmp_path: Path, text: str = SCENARIO) -> Policy:
     path = tmp_path / "two-level.yaml"
     path.write_text(text, encoding="utf-8")
-    system = assemble(load_scenario(path)).policies[0]
-    assert isinstance(system, Policy)
-    return system
+    return assemble(load_scenario(path)).policies[0]
 
 
 def mean_h(cost: Duration | Storage | None) -> float:

@@ -36,7 +36,6 @@ def test_what_a_text_stands_for(said, written, numbers, unit) -> None:
 )
 def test_a_range_is_even_and_keeps_its_ends(low, factor, n, kind) -> None:
     numbers = values_along(f"{low!r} h:{low * factor!r} h:{'log' if kind else 'lin'}{n}").numbers
-    assert numbers is not None
     assert len(numbers) == n
     np.testing.assert_allclose([numbers[0], numbers[-1]], [low, low * factor], rtol=1e-14)
     steps = np.diff(np.log(numbers) if kind else numbers)
@@ -63,9 +62,7 @@ def test_what_is_no_range_is_refused(said, why) -> None:
 
 
 def sweep_of(text: str, *over: str) -> Sweep:
-    sweep = load(over=over, text=text).scenario.sweep
-    assert sweep is not None
-    return sweep
+    return load(over=over, text=text).scenario.sweep
 
 
 def test_the_command_line_says_the_same_and_takes_the_place_of_the_files_axes() -> None:

@@ -162,7 +162,6 @@ def test_the_interval_of_a_system(
     full = "{strategy: full, interval: 1 h}"
     made = experiment(tmp_path, f"{full}, {recovery}", *overrides, FEW)
     (one,) = choose(made, None, NO_LIMIT).best.values()
-    assert one is not None
     assert one.option == (interval or "")
     low, high = between_h
     assert low * (1 - 1e-9) <= one.policy.interval_h <= high * (1 + 1e-9)

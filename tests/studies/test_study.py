@@ -168,7 +168,6 @@ def test_a_new_run_gives_what_is_kept_and_is_read_again(name: str, tmp_path: Pat
     pd.testing.assert_frame_equal(new[numbers], kept[numbers], rtol=1e-6)
     same = new.columns.difference(numbers)
     pd.testing.assert_frame_equal(new[same], kept[same])
-    assert answer.folder is not None
     assert cprsim.read(answer.folder).to_json() == answer.to_json()
 
 
