@@ -69,7 +69,14 @@ def answer_of(path: Path) -> Answer:
     inside = results_in(path)
     if len(inside) == 1 and not (path / MANIFEST).exists():
         path = inside[0]
-    kind = kind_of(path)
+    if not path.exists():
+        raise ResultError(f"{path} is no folder, and no file of a staleness curve")
+    if (path / WHOSE).is_file():
+        curve = path.name.removesuffix(".runs")
+        raise ResultError(f"{path} holds the single runs of a measurement: name its curve, {curve}")
+    kinds = (kind for kind in KINDS.values() if kind.file and (path / kind.file).is_file())
+    # a folder of no known kind counts as a run, whose reader says what is wrong
+    kind = next(kinds, KINDS["run" if path.is_dir() else "curve"])
     stored = StoredResult(kind.load(path), path, path, found_again=True)
     return kind.answer(stored.made, **stored.about())
 
@@ -97,18 +104,3 @@ def compare_results(answers: Sequence[Answer]) -> Answer:
             overview(results), parts=[answer.document for answer in answers]
         ),
     )
-
-
-def kind_of(path: Path) -> ResultKind:
-    """The kind of a result; by default a run.
-
-    A folder of no known kind counts as a run, whose reader reports the error. Raises ResultError
-    for a missing path, and for the single runs of a measurement.
-    """
-    if not path.exists():
-        raise ResultError(f"{path} is no folder, and no file of a staleness curve")
-    if (path / WHOSE).is_file():
-        curve = path.name.removesuffix(".runs")
-        raise ResultError(f"{path} holds the single runs of a measurement: name its curve, {curve}")
-    kinds = (kind for kind in KINDS.values() if kind.file and (path / kind.file).is_file())
-    return next(kinds, KINDS["run" if path.is_dir() else "curve"])

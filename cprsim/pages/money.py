@@ -8,7 +8,6 @@ import pandas as pd
 
 from cprsim.pages.document import Table
 from cprsim.results.money import OVERHEAD, SPARE, USEFUL, Bills, comparable
-from cprsim.results.run import Result
 from cprsim.results.words import significant
 from cprsim.scenario.prices import ACCURACY, Bill, shown
 
@@ -42,14 +41,10 @@ def bills_frame(bills: Bills) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def money_section(result: Result) -> list[Table]:
-    """The table of the strategies' costs, if the scenario has prices."""
-    bills = result.bills
-    return [money_table(bills)] if bills else []
-
-
-def money_table(bills: Bills, of: str = "a job") -> Table:
-    """A row per strategy, the cheapest first, those that do not compare last."""
+def money_tables(bills: Bills, of: str = "a job") -> list[Table]:
+    """A row per strategy, the cheapest first, those that do not compare last; empty: no prices."""
+    if not bills:
+        return []
     compared, months = comparable(bills), {name: billed.month for name, billed in bills.items()}
     order = sorted(bills, key=lambda name: (name not in compared, months[name].total_cents))
     parts = dict.fromkeys(part for billed in bills.values() for part in billed.job.cents)
@@ -61,11 +56,9 @@ def money_table(bills: Bills, of: str = "a job") -> Table:
         values = [getattr(bills[name], attribute) for name in order]
         if None not in values:
             columns[f"{heading} per {WORK}"] = [significant(value) for value in values]
-    return Table(
-        f"What {of} costs on average, in {unit_of(bills)}",
-        ["strategy", *columns],
-        list(zip(order, *columns.values(), strict=True)),
-    )
+    rows = list(zip(order, *columns.values(), strict=True))
+    caption = f"What {of} costs on average, in {unit_of(bills)}"
+    return [Table(caption, ["strategy", *columns], rows)]
 
 
 def _cell(bill: Bill, part: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from cprsim.errors import ResultError
 from cprsim.job.policy import RELOAD, ROLL_BACK
-from cprsim.pages.money import cheapest, money_table
+from cprsim.pages.money import cheapest, money_tables
 from cprsim.results.money import (
     Billed,
     JobPrices,
@@ -70,7 +70,7 @@ def test_a_loss_that_nobody_knows_is_not_free() -> None:
     said = cheapest(bills)
     assert said.startswith("Cheapest in all, accuracy counted: full, ")
     assert said.endswith("Not compared in money: cpr, whose loss of accuracy is not priced.")
-    table = money_table(bills)
+    (table,) = money_tables(bills)
     at = [*table.headings].index("accuracy")
     assert [(row[0], row[at]) for row in table.rows] == [("full", "0.00"), ("cpr", "not priced")]
     free = JobPrices(PRICES.model_copy(update={"auc_loss": None}), JOB.nodes, 0.0)

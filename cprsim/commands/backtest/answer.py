@@ -16,7 +16,7 @@ from cprsim.logs.jobs.facts import crash_loops
 from cprsim.logs.jobs.ledger import notes_on_ends
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, Section, Table
-from cprsim.pages.money import bills_frame, cheapest, money_table
+from cprsim.pages.money import bills_frame, cheapest, money_tables
 from cprsim.results.metrics import records_of
 from cprsim.results.money import Bills, cheapest_by_bill
 from cprsim.results.words import count, hours, percent, portion, significant, with_ends
@@ -132,7 +132,7 @@ def _document(
             f"{AS_IT_RAN} replays the log's interval: its difference from the observed overhead is "
             "the error of the replay.",
         ],
-        sections=[Section("What it costs in all", [money_table(costs, name)] if costs else [])],
+        sections=[Section("What it costs in all", money_tables(costs, name))],
     )  # fmt: skip
 
 

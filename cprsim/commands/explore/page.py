@@ -20,7 +20,7 @@ from cprsim.pages.answer import Answer
 from cprsim.pages.document import Table
 from cprsim.pages.figures import words_of_key
 from cprsim.pages.html import rendered
-from cprsim.pages.money import WORK, money_section, unit_of
+from cprsim.pages.money import WORK, money_tables, unit_of
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.identity import flat
 from cprsim.results.metrics import FINISHED, OVERHEAD
@@ -89,7 +89,7 @@ class Explored:
         now: Result = answer.stored.made
         today: Result | None = self.answer_today.stored.made if sets else None
         width_in = min(max(pixels / 96, 4.0), 11.0)  # of the figure, by the pixels of CSS
-        document, tables = main_of_run(now), money_section(now)
+        document, tables = main_of_run(now), money_tables(now.bills)
         if today is not None:
             table = costs_table(today)
             tables.append(replace(table, caption=f"Today: {table.caption}"))

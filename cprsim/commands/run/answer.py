@@ -35,7 +35,7 @@ from cprsim.job.policy import RESTART, Policy
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Block, Document, Picture, Section, Table, Words
-from cprsim.pages.money import bills_frame, cheapest, money_section
+from cprsim.pages.money import bills_frame, cheapest, money_tables
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import maintained, recommendation, turns_on, waits_decide
 from cprsim.results.folder import stored_scenario
@@ -163,7 +163,7 @@ def document_of_run(result: Result) -> Document:
     course = [pictures["timeline"], *_course(result)] if "timeline" in pictures else []
     return replace(main_of_run(result), sections=[
         Section("Why", [*([pictures["overhead"]] if is_whole else []), parts_table(result)]),
-        Section("What it costs in all", money_section(result)),
+        Section("What it costs in all", money_tables(result.bills)),
         Section("How bad a run can get", _badness(result, pictures) if is_whole else []),
         Section("One course of the job", course),
         *origin(result.manifest, result.path, AS_RUN),

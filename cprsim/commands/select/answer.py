@@ -14,7 +14,7 @@ from cprsim.commands.select.figures import selection_figure
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, ListingBlock, Picture, Section, Table
-from cprsim.pages.money import bills_frame, cheapest, money_table
+from cprsim.pages.money import bills_frame, cheapest, money_tables
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import (
     back_to_start,
@@ -136,7 +136,7 @@ def document_of_select(selection: Selection) -> Document:
         turns_on=turns_on(selection.assumption),
         sections=[
             Section("How to run it", [ListingBlock("For the scenario", entry)]),
-            Section("All candidates", [picture, *([money_table(bills)] if bills else [])]),
+            Section("All candidates", [picture, *money_tables(bills)]),
             *origin(selection.manifest, selection.path),
         ],
     )

@@ -155,8 +155,12 @@ class CandidateEvaluator:
             capture = self._capture(name, useful_h if of_paper else SHORTEST * useful_h)
             stall_h = 0.0 if capture is None or capture.stall is None else capture.stall.mean_h
             shortest_h = 0.0
-            if capture is not None and not of_paper:
-                shortest_h = _shortest_h(capture, self.experiment.facts.write_h or 0.0)
+            if capture is not None and not of_paper:  # saves in flight share the bandwidth
+                waits = capture.when_busy is WhenBusy.WAIT
+                costs = (capture.stall, capture.background) if waits else ()
+                busy_h = sum(cost.mean_h for cost in costs if cost is not None)
+                alone_h = min(busy_h, self.experiment.facts.write_h or 0.0)
+                shortest_h = max(capture.every_h or 0.0, busy_h / capture.in_flight, alone_h)
             self._save_times[name] = shortest_h, stall_h
         return self._save_times[name]
 
@@ -214,16 +218,6 @@ class CandidateEvaluator:
             assert not policy.leaves_stale, "only options that the curve knows are compared"
             return exactly(np.zeros(len(pls)))
         return lost
-
-
-def _shortest_h(capture: SaveSchedule, write_h: float) -> float:
-    """The shortest interval of a capture at which its saves do not queue [h].
-
-    Saves in flight share the bandwidth; one save alone takes `write_h`.
-    """
-    costs = (capture.stall, capture.background) if capture.when_busy is WhenBusy.WAIT else ()
-    busy_h = sum(cost.mean_h for cost in costs if cost is not None)
-    return max(capture.every_h or 0.0, busy_h / capture.in_flight, min(busy_h, write_h))
 
 
 def evaluator_of(

@@ -33,7 +33,7 @@ from cprsim.job.policy import Medium, Policy
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, ListingBlock, Picture, Section, Table
-from cprsim.pages.money import WORK, bills_frame, cheapest, money_section, with_spares
+from cprsim.pages.money import WORK, bills_frame, cheapest, money_tables, with_spares
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import (
     back_to_start,
@@ -158,7 +158,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         turns_on=turns_on(comparison.assumption),
         sections=[
             Section("Why", [picture, *of_run, _survived(ranked_systems)]),
-            Section("What it costs in all", money_section(result)),
+            Section("What it costs in all", money_tables(result.bills)),
             Section("Not compared", [needed] if left_out else []),
             Section(
                 "How to run them", [ListingBlock("For the scenario", _entries_text(ranked_systems))]
