@@ -12,15 +12,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from cprsim.cli.console import (
-    REFUSED,
-    UNFORESEEN,
-    calm,
-    exit_codes,
-    heed_interrupts,
-    refused,
-    unforeseen,
-)
+from cprsim.cli import console
 
 # Net allocations between searches for cyclic garbage. Imports, compilation and drawing make many
 # objects and few cycles: at Python's own 700, a fifth of a command's time is such searches.
@@ -35,9 +27,9 @@ def main() -> NoReturn:
     code: str | int | None = 0
     gc.set_threshold(*SEARCH_AFTER)
     try:
-        with exit_codes():
+        with console.exit_codes():
             _open_what_is_closed()
-            heed_interrupts()
+            console.heed_interrupts()
             from cprsim.cli.app import app
 
             for stream in (sys.stdout, sys.stderr):  # signs that the encoding lacks, such as ±
@@ -47,9 +39,9 @@ def main() -> NoReturn:
     except SystemExit as end:
         code = end.code
     except Exception:
-        unforeseen()
-        code = UNFORESEEN
-    calm()
+        console.unforeseen()
+        code = console.UNFORESEEN
+    console.calm()
     code = _flushed(code)
     gc.freeze()  # else the exit would search all imported objects, for 0.2 s
     sys.exit(code)
@@ -80,6 +72,6 @@ def _flushed(code: str | int | None) -> str | int | None:
         if isinstance(error, BrokenPipeError):
             return code or 128 + signal.SIGPIPE
         if not code:
-            refused(error)
-        return code or REFUSED
+            console.refused(error)
+        return code or console.REFUSED
     return code

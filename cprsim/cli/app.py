@@ -18,17 +18,9 @@ import typer
 from annotated_types import Ge, Le
 from typer.core import TyperCommand, TyperGroup
 
+from cprsim import commands
 from cprsim.cli.completing import completer
 from cprsim.cli.console import echo, echo_json, exit_codes, keeps, status, style_on, warn
-from cprsim.commands import (
-    NAMES,
-    annotation_of,
-    check_names,
-    first_sentence,
-    function_of,
-    require_name,
-    stub_of,
-)
 from cprsim.commands.options import CliOption
 from cprsim.errors import ParameterError, watch
 from cprsim.version import __version__
@@ -83,8 +75,8 @@ def command(
             if parameter.kind is parameter.VAR_POSITIONAL
             for value in arguments.pop(parameter.name)
         ]
-        check_names(inspect.signature(function), *positional, **arguments)
-        require_name("--page", page)
+        commands.check_names(inspect.signature(function), *positional, **arguments)
+        commands.require_name("--page", page)
         answer = (load() if load else function)(*positional, **arguments)
         _show(answer, as_json=as_json, page=page)
         if answer.exit_code:
@@ -127,7 +119,7 @@ def _parameter(
     function: Callable[..., object], parameter: inspect.Parameter, description: str
 ) -> inspect.Parameter:
     """A parameter as typer reads it."""
-    types, extras = _leaves(annotation_of(function, parameter.name, extras=True))
+    types, extras = _leaves(commands.annotation_of(function, parameter.name, extras=True))
     shell = [CliOption(), *(extra for extra in extras if isinstance(extra, CliOption))][-1]
     kind = _kind(types, many=shell.many or parameter.kind is parameter.VAR_POSITIONAL)
     low = next((extra.ge for extra in extras if isinstance(extra, Ge)), None)
@@ -215,14 +207,14 @@ class Guarded(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names of folders: none is imported."""
-        return sorted({*super().list_commands(ctx), *NAMES})
+        return sorted({*super().list_commands(ctx), *commands.NAMES})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name, which is imported when it is called."""
-        if cmd_name in NAMES and cmd_name not in self.commands:
+        if cmd_name in commands.NAMES and cmd_name not in self.commands:
             made = typer.Typer(rich_markup_mode=None, add_completion=False)
-            load = partial(function_of, cmd_name)
-            made.command(cmd_name)(command(stub_of(cmd_name), load))
+            load = partial(commands.function_of, cmd_name)
+            made.command(cmd_name)(command(commands.stub_of(cmd_name), load))
             self.commands[cmd_name] = typer.main.get_command(made)
             for parameter in self.commands[cmd_name].params:  # what they take stands in the help
                 vars(parameter).update(min=None, max=None)
@@ -232,10 +224,10 @@ class Guarded(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Names and first sentences, read without an import."""
-        width = formatter.width - 6 - max(map(len, NAMES))
+        width = formatter.width - 6 - max(map(len, commands.NAMES))
         rows = [
-            (name, TyperCommand(name, help=first_sentence(name)).get_short_help_str(width))
-            for name in NAMES
+            (name, TyperCommand(name, help=commands.first_sentence(name)).get_short_help_str(width))
+            for name in commands.NAMES
         ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)

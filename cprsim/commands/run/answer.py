@@ -11,23 +11,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from cprsim.commands.run import sentences
 from cprsim.commands.run.figures import (
     Lane,
     lanes_of,
     overhead_figure,
     percentiles_figure,
     timeline_figure,
-)
-from cprsim.commands.run.sentences import (
-    accuracy_sentences,
-    answer,
-    assumed_limits,
-    decisions,
-    knows_loss,
-    plain_full,
-    question,
-    savings,
-    verdicts,
 )
 from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import Metric
@@ -119,7 +109,7 @@ def recommended(result: Result) -> dict[str, Any] | None:
     if best is None or best.name not in entries:
         return None
     more = more_than(best.name, result.replications, result.n_nodes)
-    plain = plain_full([policy for policy in result.policies if policy.name in more])
+    plain = sentences.plain_full([policy for policy in result.policies if policy.name in more])
     next_best = min(more, key=lambda name: more[name].mean, default=None)
     beats = next_best if plain is None else plain.name
     return recommendation(
@@ -175,22 +165,22 @@ def main_of_run(result: Result) -> Document:
     is_whole = result.replay is None
     over = {name for name, held in result.limits.items() if any(one.is_over for one in held)}
     bills = {name: bill for name, bill in result.bills.items() if name not in over}
-    sentences = answer(result, maintained(recommended(result)))
+    said = sentences.answer(result, maintained(recommended(result)))
     return Document(
         title=f"What failures cost: {result.name}",
-        question=question(result),
-        answer=[*sentences[:1], *waits_decide(result.spares, result.n_nodes, result.prices)],
+        question=sentences.question(result),
+        answer=[*said[:1], *waits_decide(result.spares, result.n_nodes, result.prices)],
         table=costs_table(result),
         remarks=[
-            *assumed_limits(result),
-            *verdicts(result),
-            *sentences[1:],
+            *sentences.assumed_limits(result),
+            *sentences.verdicts(result),
+            *said[1:],
             *([result.resources] if result.resources else []),
             *([cheapest(bills)] if bills else []),
             *(f"Log: {note}." for note in result.log_notes),
-            *decisions(result),
-            *(savings(result) if is_whole else []),
-            *accuracy_sentences(result),
+            *sentences.decisions(result),
+            *(sentences.savings(result) if is_whole else []),
+            *sentences.accuracy_sentences(result),
             *(_replications_to_replay(result) if is_whole else []),
         ],
         turns_on=turns_on(result.assumption),
@@ -241,7 +231,7 @@ def costs_table(result: Result) -> Table:
             for policy, mean in zip(policies, means("pls"), strict=True)
         ]
         for loss in ("auc_loss", *further_losses(result.replications)):
-            if knows_loss(result, loss):
+            if sentences.knows_loss(result, loss):
                 columns[loss_heading(loss)] = [
                     estimated(Estimate(of[loss].mean) if (name, loss) in limited else of[loss], 1e4)
                     for name, of in zip(names, summaries, strict=True)
