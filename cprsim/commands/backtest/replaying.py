@@ -17,14 +17,8 @@ from cprsim.logs.jobs.ledger import JobLedger
 from cprsim.results.metrics import accuracy_columns
 from cprsim.results.money import AUC_LOSS, Billed, Bills, JobPrices, JobUse, prices_of, summed
 from cprsim.results.pipeline import Outcome, StrategyOutcome, simulate
+from cprsim.scenario import logged
 from cprsim.scenario.assemble import Experiment
-from cprsim.scenario.logged import (
-    AS_IT_RAN,
-    experiment_of,
-    scenario_of,
-    with_own_costs,
-    with_own_failures,
-)  # fmt: skip
 from cprsim.scenario.yaml_text import Plain, read_yaml
 
 
@@ -61,7 +55,7 @@ class Backtest:
         Limited to the observed loss, which the replay of the system that ran may exceed.
         """
         by_name = {replayed.system: replayed.overhead_h for replayed in self.systems}
-        return np.minimum(by_name[AS_IT_RAN] - by_name[system], self.facts.observed_h.mean)
+        return np.minimum(by_name[logged.AS_IT_RAN] - by_name[system], self.facts.observed_h.mean)
 
 
 def entries_of(recovery: Sequence[str]) -> list[Plain]:
@@ -100,7 +94,7 @@ def backtests(
         except ParameterError as error:
             left_out.append(str(error))
             continue
-        experiment = experiment_of(scenario_of(facts, entries, n_nodes), overrides)
+        experiment = logged.experiment_of(logged.scenario_of(facts, entries, n_nodes), overrides)
         replayed.append(Backtest(facts, _replayed(facts, experiment, n_draws, seed, number)))
     if not replayed:
         raise ParameterError("no job can be replayed: " + "; ".join(left_out[:3]))
@@ -116,8 +110,8 @@ def _replayed(
     n_known = len(facts.ledger.draws["useful"])
     draws = np.linspace(0, n_known - 1, n_draws).astype(np.int64)
     rng = stream(seed, number, "backtest")
-    failing = with_own_failures(experiment, facts, draws, rng)
-    outcome = simulate(with_own_costs(failing, facts, draws, rng))
+    failing = logged.with_own_failures(experiment, facts, draws, rng)
+    outcome = simulate(logged.with_own_costs(failing, facts, draws, rng))
     prices = prices_of(experiment.scenario)
     return tuple(_replayed_under(strategy, outcome, prices) for strategy in outcome.strategies)
 

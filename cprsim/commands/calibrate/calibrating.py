@@ -22,14 +22,7 @@ from cprsim.logs.fit.fragments import Fragment
 from cprsim.logs.fit.goodness import Ranking, rank
 from cprsim.logs.fit.lifetimes import Lifetimes, lifetimes_of
 from cprsim.logs.fit.likelihood import Fit, Parameter
-from cprsim.logs.jobs.facts import (
-    APART_H,
-    COSTS,
-    crash_loops,
-    distinct_instants,
-    failures_in,
-    interval_h,
-)
+from cprsim.logs.jobs import facts
 from cprsim.logs.jobs.ledger import JobLedger, total_hours
 from cprsim.results.pipeline import simulate
 from cprsim.results.words import count
@@ -78,7 +71,7 @@ def calibrate(
           else []),
         *(f"the logs time no {kind} (0 s here): give it, as in --set costs.{kind}='30 s'"
           for kind in ("save", "load") if kind not in {cost.name for cost in costs}),
-        *crash_loops(jobs),
+        *facts.crash_loops(jobs),
         *(note for cost in costs for note in cost.notes),
     ]  # fmt: skip
     return Calibration(scenario, origins, costs, ranking, tuple(notes))
@@ -88,7 +81,7 @@ def _gaps(jobs: Sequence[JobLedger]) -> Lifetimes:
     """Hours between the failures of each job; the last gap, up to its end, is censored."""
     durations, observed = [], []
     for job in jobs:
-        all_h = [float(failure.at_h.mean()) for failure in failures_in(job)]
+        all_h = [float(failure.at_h.mean()) for failure in facts.failures_in(job)]
         at_h = [failed_h for failed_h in all_h if failed_h < job.wall_h]
         durations += np.maximum(np.diff([0.0, *at_h, job.wall_h]), 0.0).tolist()
         observed += [True] * len(at_h) + [False]
@@ -102,10 +95,10 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
     if not any(costs_h["save"]):
         costs_h["save"] = [sum(job.parts["save"].mean for job in jobs) / n_saves]
     failures = [  # whose recovery the end of the log did not cut off
-        one for job in jobs for one in failures_in(job)
-        if (one.at_h + sum(one.took_h.values())).mean() < job.wall_h - APART_H
+        one for job in jobs for one in facts.failures_in(job)
+        if (one.at_h + sum(one.took_h.values())).mean() < job.wall_h - facts.APART_H
     ]  # fmt: skip
-    for kind in COSTS:
+    for kind in facts.COSTS:
         whole_h = [hours for one in failures if (hours := one.whole_h(kind)) is not None]
         told_h = [float(hours[0]) for hours in whole_h if np.ptp(hours) == 0.0]
         costs_h[kind] = told_h if any(told_h) else [float(hours.mean()) for hours in whole_h]
@@ -133,7 +126,7 @@ def _scenario(
 ) -> tuple[Fragment, tuple[tuple[str, str, str], ...]]:
     """The scenario, and where its numbers come from."""
     useful_h, step_s = _median(job.useful_h.mean for job in jobs), _median(j.step_s for j in jobs)
-    every_h = _median(map(interval_h, jobs))  # of progress
+    every_h = _median(map(facts.interval_h, jobs))  # of progress
     fitted = costs_fragment(costs, "the logs")
     sections = {
         "name": "calibrated",
@@ -198,7 +191,7 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> dict[s
     predicted = Estimate(float(ettr.mean()), *np.quantile(ettr, LEVELS_OF_90_PERCENT).tolist())
     n_after, useful_h = 0, 0.0
     for job, at_h in zip(jobs, cut_h, strict=True):
-        n_after += sum(bool(failure.at_h.mean() >= at_h) for failure in failures_in(job))
+        n_after += sum(bool(failure.at_h.mean() >= at_h) for failure in facts.failures_in(job))
         useful_h += sum(max(0.0, b - max(a, at_h)) for a, b in job.useful_at_h)
     share, open_ = useful_h / after_h, total_hours(jobs)["useful"].half_width / after_h
     return {
@@ -287,4 +280,4 @@ def _renewals_h(
     while at_h[-1] < until_h:
         more_h = longer * gaps.sample(rng, 1 + int(until_h / (longer * gaps.mean_h)))
         at_h = np.append(at_h, at_h[-1] + np.cumsum(more_h))
-    return distinct_instants(at_h[1:])
+    return facts.distinct_instants(at_h[1:])

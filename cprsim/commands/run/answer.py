@@ -11,14 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from cprsim.commands.run import sentences
-from cprsim.commands.run.figures import (
-    Lane,
-    lanes_of,
-    overhead_figure,
-    percentiles_figure,
-    timeline_figure,
-)
+from cprsim.commands.run import figures, sentences
 from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import Metric
 from cprsim.job.policy import RESTART, Policy
@@ -336,7 +329,7 @@ def pictures_of_run(result: Result) -> dict[str, Picture]:
             "Overhead over the percentile of the runs",
             "A line per strategy: overhead in percent of useful time over the percentile of the "
             "runs, with bands of the 95 % intervals. The table below has the numbers.",
-            lambda: percentiles_figure(by_strategy, run_name=result.name),
+            lambda: figures.percentiles_figure(by_strategy, run_name=result.name),
             "percentiles",
         ))  # fmt: skip
     if len(result.timeline):  # a job that hardly gets on may have more events than memory holds
@@ -345,7 +338,7 @@ def pictures_of_run(result: Result) -> dict[str, Picture]:
             "A lane per strategy over wall time: useful work, saves, failures, recoveries and "
             "work done again; below, the first failure from close up. The table below has the "
             "numbers.",
-            lambda: timeline_figure(result),
+            lambda: figures.timeline_figure(result),
             "timeline",
         ))  # fmt: skip
     return {picture.name: picture for picture in pictures}
@@ -357,7 +350,7 @@ def overhead_picture(result: Result, *more: Any) -> Picture:
         "Overhead by strategy and cause",
         "Stacked bars: mean overhead of each strategy in percent of useful time, by cause, "
         "with the 95 % interval of the total. The table below has the numbers.",
-        lambda: overhead_figure(result, *more),
+        lambda: figures.overhead_figure(result, *more),
         "overhead",
     )
 
@@ -394,7 +387,7 @@ def _badness(result: Result, pictures: Mapping[str, Picture]) -> Sequence[Block]
 
 def _course(result: Result) -> list[Block]:
     """A row per strategy and failure of the replication of the timeline."""
-    rows = [row for name, lane in lanes_of(result).items() for row in _failures(name, lane)]
+    rows = [row for name, lane in figures.lanes_of(result).items() for row in _failures(name, lane)]
     if not rows:
         return []
     left = len(rows) - FAILURES_SHOWN
@@ -407,7 +400,7 @@ def _course(result: Result) -> list[Block]:
     return [Table(caption, headings, rows[:FAILURES_SHOWN], ["who went back"])]
 
 
-def _failures(name: str, lane: Lane) -> Iterator[list[str]]:
+def _failures(name: str, lane: figures.Lane) -> Iterator[list[str]]:
     back = {setback.at_h: setback for setback in lane.setbacks}
     fresh = [span.start_h for span in lane.spans if span.activity == "useful"]
     for number, at_h in enumerate(lane.failed_at_h, start=1):

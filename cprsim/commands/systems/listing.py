@@ -16,14 +16,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from cprsim.commands.systems.after import (
-    ALL_NODES,
-    AT_ONCE,
-    TWO_NODES,
-    FailureCase,
-    LossKind,
-    worst_impact,
-)
+from cprsim.commands.systems import after
 from cprsim.errors import ParameterError, choices
 from cprsim.files import encode
 from cprsim.job.policy import Groups, Medium, Outside, Policy, Reach, Ring, Rule, Scope, StageKind
@@ -67,19 +60,19 @@ recovery: [full]
 TARGET_PLS = 0.1  # of strategies that need one and that the scenario does not list
 FEW_STRATEGIES = ("none", "full", "partial", "cpr")  # the others differ in which rows they save
 GOES_BACK_TO = {  # what a loss of this kind goes back to; of others, the `SAVES_LIE` of the tier
-    LossKind.NOTHING: "goes on",
-    LossKind.STEP: "step",
-    LossKind.SHARDS: "stale",
-    LossKind.REPLAY: "replay",
-    LossKind.START: "start",
+    after.LossKind.NOTHING: "goes on",
+    after.LossKind.STEP: "step",
+    after.LossKind.SHARDS: "stale",
+    after.LossKind.REPLAY: "replay",
+    after.LossKind.START: "start",
 }
 SAVES_LIE = ("memory", "memory", "disk", "remote")  # by `Level`
 CASES = {  # failures of the list: words, reach, number of nodes (None: all)
     "process": ("a process dies", Reach.PROCESS, 1),
     "restart": ("a node restarts", Reach.NODE, 1),
     "node": ("a node is lost", Reach.NODE, 1),
-    TWO_NODES: ("two neighbouring nodes are lost", Reach.NODE, 2),
-    ALL_NODES: ("all nodes are lost", Reach.ALL, None),
+    after.TWO_NODES: ("two neighbouring nodes are lost", Reach.NODE, 2),
+    after.ALL_NODES: ("all nodes are lost", Reach.ALL, None),
 }
 OF_A_SYSTEM = (
     "summary", "runs_as", "source", "cited", "mark", "assumed", "not_modelled", "not_counted",
@@ -139,7 +132,7 @@ def listed_of(name: str, job: ListedJob) -> ListedSystem:
         return ListedSystem(SYSTEMS[name], refused=str(error))
     fresh = dict.fromkeys(policy.written, 1.0)  # all saves
     impacts = {
-        case[0].name: worst_impact(policy, job.cluster, case, fresh)
+        case[0].name: after.worst_impact(policy, job.cluster, case, fresh)
         for case in cases(job.cluster, job.role)
     }
     needed = tuple(dict.fromkeys(needs(policy, impacts["node"][1])))
@@ -151,11 +144,11 @@ def listed_of(name: str, job: ListedJob) -> ListedSystem:
     return ListedSystem(SYSTEMS[name], policy, "", back, needed)
 
 
-def cases(cluster: Cluster, role: str) -> Iterator[FailureCase]:
+def cases(cluster: Cluster, role: str) -> Iterator[after.FailureCase]:
     """The failures of the list, of the first nodes of a role."""
     slots = tuple(cluster.slots(role))
     for name, (_, reach, n) in CASES.items():
-        yield Scope(name, reach, AT_ONCE, needs_node=name not in KEEP_NODES), [slots[:n]]
+        yield Scope(name, reach, after.AT_ONCE, needs_node=name not in KEEP_NODES), [slots[:n]]
 
 
 def needs(policy: Policy, rule: Rule | None) -> Iterator[str]:
