@@ -6,6 +6,7 @@ precise than their values.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import floor, inf, isclose, log10
@@ -185,7 +186,9 @@ class CandidateEvaluator:
             done_h = np.where(finished, costs.useful_h, useful_h)
         part = 1.0 if policy.sub_saves is None else policy.sub_saves.fraction
         pls = lost_portion(losses.since_save_h, losses, costs.replication, useful_h)
-        n_committed = float(costs.n_saves.mean())
+        n_committed, cents = float(costs.n_saves.mean()), Counter[str]()
+        if (prices := prices_of(self.experiment.scenario)) is not None:
+            cents.update(prices.billed(policy, JobUse(useful_h, {}, n_committed)).job.cents)
         return Evaluated(
             strategy=name,
             policy=policy,
@@ -197,14 +200,8 @@ class CandidateEvaluator:
             pls=pls,
             lost=self._lost(policy, outcome, pls),
             n_committed=n_committed,
-            write_cost_fraction=self._write_cost(policy, n_committed),
+            write_cost_fraction=cents[STORAGE_WRITTEN] / (cents[USEFUL] or inf),
         )
-
-    def _write_cost(self, policy: Policy, n_committed: float) -> float:
-        if (prices := prices_of(self.experiment.scenario)) is None:
-            return 0.0
-        cents = prices.billed(policy, JobUse(self.experiment.useful_h, {}, n_committed)).job.cents
-        return cents.get(STORAGE_WRITTEN, 0) / (cents.get(USEFUL) or inf)
 
     def _lost(self, policy: Policy, outcome: StrategyOutcome, pls: Floats) -> Prediction:
         """Loss of each replication in the limited quantity."""

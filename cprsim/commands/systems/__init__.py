@@ -159,25 +159,16 @@ def systems(
             picks = comparison.picks or [one for one in [comparison.now] if one is not None]
             able = {system.name: system.summary for system in comparison.able or picks}
             spares = spares_of(run, able, [system.name for system in picks])
-            comparison = replace(comparison, spares=spares)
-            if comparison.cheapest is not None:
-                none_clean = none_clean_of(run, comparison.cheapest.policy)
-                comparison = replace(comparison, none_clean=none_clean)
+            cheapest = comparison.cheapest
+            none_clean = None if cheapest is None else none_clean_of(run, cheapest.policy)
+            comparison = replace(comparison, spares=spares, none_clean=none_clean)
             write_record(result.path / SYSTEMS_FILE, comparison)
             if folder is not None:
                 save_figures(document_of_systems(comparison).drawings, result.path)
 
-        return load_comparison(
-            write_run(
-                target,
-                loaded,
-                run,
-                outcome,
-                finish,
-                replication=None,
-                limits=held_limits(loaded, outcome),
-            ).path
-        )
+        limits = held_limits(loaded, outcome)
+        written = write_run(target, loaded, run, outcome, finish, replication=None, limits=limits)
+        return load_comparison(written.path)
 
     stored = load_or_compute(
         folder, loaded, load_comparison, compared, kind="-".join(filter(None, kind))

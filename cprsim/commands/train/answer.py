@@ -72,16 +72,14 @@ def answer_of_train(
 
 
 def _row(strategy: StrategyAccuracy) -> dict[str, Any]:
+    trained = strategy.trained
+    quality = {"auc": None, "log_loss": None} if trained is None else _plain(trained.quality)
     return {
         "strategy": strategy.policy.name,
-        "finished": strategy.trained is not None,
-        "overhead_fraction": strategy.overhead_fraction if strategy.trained else None,
+        "finished": trained is not None,
+        "overhead_fraction": None if trained is None else strategy.overhead_fraction,
         "pls": strategy.pls,
-        **(
-            _plain(strategy.trained.quality)
-            if strategy.trained
-            else {"auc": None, "log_loss": None}
-        ),
+        **quality,
         "bytes_written": strategy.bytes_written,
         "tracker_memory_fraction": strategy.tracker_fraction,
     }

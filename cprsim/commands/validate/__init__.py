@@ -55,8 +55,13 @@ def validate(
     >>> answer.frames["problems"]["key"].tolist()
     ['job.useful']
     """
-    if schema:
-        return _answer_of_schema()
+    if schema:  # in a pipe, nothing else
+        every = json_schema()
+        listing = ListingBlock("JSON Schema", json.dumps(every, indent=2, ensure_ascii=False))
+        document = Document(
+            "The JSON Schema of scenarios", "Which keys are there?", [], (), listing
+        )
+        return Answer("validate", "schema", lambda: document, values={"schema": every})
     if scenario is None:
         raise ParameterError("name a scenario, or ask for the schema", option="scenario")
     source = source_of(scenario, overrides)
@@ -96,14 +101,6 @@ def _answer(
     )
     frames, exit_code = {"problems": frame}, 2 if problems else 0
     return Answer("validate", about, lambda: document, frames, values, exit_code=exit_code)
-
-
-def _answer_of_schema() -> Answer:
-    """Every key with its meaning and unit, for editors: in a pipe, nothing but the schema."""
-    schema = json_schema()
-    listing = ListingBlock("JSON Schema", json.dumps(schema, indent=2, ensure_ascii=False))
-    document = Document("The JSON Schema of scenarios", "Which keys are there?", [], table=listing)
-    return Answer("validate", "schema", lambda: document, values={"schema": schema})
 
 
 def _warnings(loaded: LoadedScenario) -> tuple[str, ...]:
