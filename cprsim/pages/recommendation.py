@@ -124,17 +124,23 @@ def others_do_not_wait(summary: Quantities) -> str:
 def waits_decide(
     needs: Sequence[SpareNeed], n_nodes: int, prices: JobPrices | None, of: str = "the job's"
 ) -> Iterator[str]:
-    """Numbers of spares, with their cost, at which another is cheapest or a pick costs half."""
+    """Numbers of spares, with their cost, at which another is cheapest or a pick costs half.
+
+    Then numbers of fewer spares that cost more time than with those now, but less than their nodes.
+    """
+    more_needed = [need for need in needs if need.n_spares > need.n_now]
     clauses = dict[str, str]()
-    for need in needs:
+    for need in more_needed or needs:
         more = need.n_spares - need.n_now
-        cost = f"{count(more, 'more node')}, {percent(more / n_nodes)} of {of}"
+        nodes = count(abs(more), "more node" if more > 0 else "fewer node")
+        cost = f"{nodes}, {percent(abs(more) / n_nodes)} of {of}"
         if prices is not None and prices.prices.node_hour:
-            cents = 100 * more * HOURS_PER_MONTH * float(prices.prices.node_hour[SPARE])
+            cents = 100 * abs(more) * HOURS_PER_MONTH * float(prices.prices.node_hour[SPARE])
             cost += f", {shown(cents, prices.currency)} per {HOURS_PER_MONTH:g} h"
-        then = "costs least" if need.is_best else "costs less than half as much"
-        then = "is the cheapest" if need.is_best and need.pays else then
-        clause = f"{need.system} {then}: {estimated(need.overhead, 100)} % of useful time"
+        then = "costs least:" if need.is_best else "costs less than half as much:"
+        then = "is the cheapest:" if need.is_best and need.pays else then
+        then = then if more > 0 else "costs"
+        clause = f"{need.system} {then} {estimated(need.overhead, 100)} % of useful time"
         clause += "" if need.pays else ", but more than the best now if these nodes count"
         spares = f"with {count(need.n_spares, 'spare')} ({cost}), "
         clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
@@ -142,4 +148,8 @@ def waits_decide(
         each = "; ".join(spares + clause for spares, clause in clauses.items())
         what = "Waits for spares" if any(need.waits for need in needs) else "Missing spares"
         pays = any(need.pays for need in needs)
-        yield f"{'More spares pay' if pays else f'{what} are much of the cost'}: {each}."
+        many = "More spares pay" if pays else f"{what} are much of the cost"
+        yield f"{many if more_needed else 'Fewer spares pay'}: {each}."
+    if 0 < len(more_needed) < len(needs):
+        fewer = [need for need in needs if need not in more_needed]
+        yield from waits_decide(fewer, n_nodes, prices, of)

@@ -46,6 +46,7 @@ from cprsim.scenario.yaml_text import read_yaml
 from cprsim.version import PACKAGE, __version__
 
 SCENARIO, MANIFEST = "scenario.yaml", "manifest.json"
+FREE_SPARES = ", spares always free"  # in a caption
 RESULT_FORMAT = 3
 DIGEST = "manifest_sha256"  # of all its other entries
 _WORKSHOP = re.compile(rf"\..+\.[0-9a-f]{{8}}{re.escape(UNFINISHED)}")
@@ -302,6 +303,12 @@ def stored_scenario(folder: Path) -> Any:
         return read_yaml(path.read_text("utf-8"), path)[0]
     except (OSError, UnicodeDecodeError, InputError) as error:
         raise ResultError(f"{path} can't be read: {error}") from error
+
+
+def free_spares(folder: Path) -> str:
+    """Words for a caption where jobs never wait for a spare; else empty."""
+    cluster = stored_scenario(folder).get("cluster")
+    return FREE_SPARES if cluster and cluster.get("spares") is None else ""
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:

@@ -186,7 +186,8 @@ def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[Hel
     """By strategy that leaves shards stale: its entry's target, and the limits of `accuracy`."""
     section, held = loaded.scenario.accuracy, dict[str, tuple[HeldLimit, ...]]()
     general = limits_in(section) if section is not None else []
-    targets = {entry.name: entry.target_pls for entry in loaded.scenario.recovery}
+    accepted = (entry for entry in loaded.scenario.recovery if not entry.assumed)
+    targets = {entry.name: entry.target_pls for entry in accepted}
     rows = replication_rows(outcome)
     for of in outcome.strategies:
         policy, most = of.policy, targets.get(of.policy.name)

@@ -324,6 +324,7 @@ def _other_values(loaded: LoadedScenario, key: str) -> Iterator[tuple[str, str, 
 # --------------------------------------------------------------------------- spares
 
 WAITS_FROM = 0.1  # of an overhead: from there on waits are shown
+LITTLE = 0.01  # of the node-hours: spares that cost no more are not too many
 WAITING = "waiting, %"  # their column
 WAIT = share_of("wait")
 REPLICATIONS_PER_SPARES = 1000  # of each number of spares
@@ -332,7 +333,7 @@ MORE_SPARES = (*range(1, 5), *(n * 2**power for power in range(1, 12) for n in (
 
 @dataclass(frozen=True, slots=True)
 class SpareNeed:
-    """How many spares change the answer, as jobs wait for them."""
+    """How many spares change the answer: jobs wait for them, or fewer are enough."""
 
     system: str  # or strategy
     n_spares: int
@@ -385,15 +386,22 @@ def spares_needed(
 
     The number that makes another strategy cost less than the first pick, or halves a pick's
     overhead, at the fewest node-hours, spares included; also where these cost more than it saves.
-    `able`: all strategies that may be chosen; those that do not finish, if none does.
+    Unless more spares pay, also the number of fewer ones that does.
+    `able`: all strategies that may be chosen; those that do not finish, if none does. Without
+    `picks` it is the one that costs least if no job waits.
     """
-    if n_now is None or not picks:
-        return ()
-    now, free = at(picks, n_now), at(picks, None)  # of as many replications
 
     def overhead(costs: Mapping[str, Quantities], name: str) -> float:
         mean = costs[name][OVERHEAD].mean
         return inf if isnan(mean) else mean  # not all jobs finish
+
+    if n_now is None or not able:
+        return ()
+    free = at(picks or [*able], None)
+    if not picks:
+        picks = [min(able, key=lambda name: overhead(free, name))]
+        able = {name: able[name] for name in picks}
+    now = at(picks, n_now)  # of as many replications as `free`
 
     def held_up(name: str, costs: Mapping[str, Quantities]) -> float:
         """What too few spares cost, as a share of useful time; of other than picks, waits alone."""
@@ -409,7 +417,7 @@ def spares_needed(
     asked = [*dict.fromkeys([winner, *picks])]
     halved = [name for name in picks if 0 < overhead(now, name) / 2 <= held_up(name, now)]
     if winner == picks[0] and not halved:
-        return ()
+        return tuple(_fewer_spares(now, n_now, n_nodes, at))
     of_number: dict[int, Mapping[str, Quantities]] = {}
 
     def numbers_for(name: str) -> dict[int, Estimate]:
@@ -434,4 +442,21 @@ def spares_needed(
             pays = good[n].mean + (n - n_now) / n_nodes < overhead(now, picks[0])
             is_best, waits = name == winner != picks[0], shows_waits(able[name])
             needs.append(SpareNeed(name, n, n_now, good[n], is_best, pays, waits))
+    if not any(need.pays for need in needs):
+        needs += _fewer_spares(now, n_now, n_nodes, at)
     return tuple(needs)
+
+
+def _fewer_spares(
+    now: Mapping[str, Quantities], n_now: int, n_nodes: int, at: WithSpares
+) -> Iterator[SpareNeed]:
+    """Of each pick the halved number of spares that takes the fewest node-hours, if much fewer."""
+    for name, of_name in now.items():
+        n, overhead = n_now, of_name[OVERHEAD]
+        while n / n_nodes > LITTLE:
+            half = at([name], n // 2)[name][OVERHEAD]
+            if not half.mean + n // 2 / n_nodes < overhead.mean + n / n_nodes:
+                break  # or not all jobs finish
+            n, overhead = n // 2, half
+        if of_name[OVERHEAD].mean + (n_now - n) / n_nodes > overhead.mean + LITTLE:
+            yield SpareNeed(name, n, n_now, overhead, is_best=False)

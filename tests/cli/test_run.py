@@ -75,8 +75,10 @@ def test_accuracy_stands_beside_overhead_and_an_assumed_limit_is_called_one(cprs
     )
     said = cprsim("run", scenario).stdout
     assert "\n\ncpr uses a default limit that you have not confirmed: a portion of 0.1" in said
+    assert "Use full" in said
     given = cprsim("run", scenario, "--set", "recovery.cpr.target_pls=0.1").stdout
     assert "default limit" not in given
+    assert "Use cpr" in given
 
 
 def test_what_is_replayed_of_a_log_is_said_and_what_was_closed(cprsim, scenario):

@@ -133,6 +133,7 @@ def test_jobs_that_share_hold_their_mean_pls_alone() -> None:
     answer = cprsim.fleet(SERVERS, overrides={**other, **sharing})
     assert answer.values["best"] == "today"
     assert "not known (limit 0.01)" in str(answer.document.remarks)
+    assert "only the mean PLS is known" in str(answer.document.remarks)
 
 
 def test_unknown_spares_of_one_job_are_tried_and_are_an_axis() -> None:

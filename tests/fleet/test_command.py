@@ -69,6 +69,8 @@ TABLE = "fleet={table: jobs.csv, spares: 2, window: 200 h}"  # each job has its 
     ("options", "complaint"),
     [
         (("--over=spares=0,2", "--over=fleet.spares=2,3"), "--over: `fleet.spares` is there twice"),
+        (("--over=spares=0,2", "--set=fleet=null", "--set=cluster.spares=2",
+          "--set=unknown={cluster.spares: {low: 0, high: 4}}"), "--over: spares is in `unknown`"),
         (("--over=fleet.jobs=2,3",), "`fleet.jobs=2` changes the jobs"),
         (("--over=spares=0,2", "--over=job.useful=10 h,20 h", "--set", TABLE), "changes nothing"),
         (("--over=spares=0,2", "--over=failures.mtbf=3 h,6 h", "--set", TABLE), "changes nothing"),

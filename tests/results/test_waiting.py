@@ -75,8 +75,14 @@ def test_the_winner_without_waits_is_named_with_the_fewest_spares_worth_their_no
     # of 2, 3, 4, 5, 7, 9, 13 and so on, .01 + .4 / 2^n + (n - 1) / 1000 is least at 9
     assert (need.system, need.n_spares, need.n_now, need.is_best) == ("quick", 9, 1, True)
     assert need.pays  # .01 + .4 / 2^9 + 8 / 1000 is less than .1
-    (need,) = spares_needed(at(None, 1), ["safe"], 1, 20, at)
+    need, fewer = spares_needed(at(None, 1), ["safe"], 1, 20, at)
     assert (need.is_best, need.pays) == (True, False)  # .06 + 2 / 20 and more
+    assert (fewer.system, fewer.n_spares, fewer.n_now) == ("safe", 0, 1)  # it never waits
+    said = [*waits_decide([need, fewer], 20, None)]
+    assert said[1] == (
+        "Fewer spares pay: with 0 spares (1 fewer node, 5.00 % of the job's), safe costs "
+        "10.0 % of useful time."
+    )
     assert spares_needed(at(None, 1), ["safe"], None, 1000, at) == ()
     assert spares_needed({"safe": at(None, 1)["safe"]}, ["safe"], 1, 1000, at) == ()
     now = {"safe": at(None, 1)["safe"], "simple": {OVERHEAD: Estimate(0.12)}}

@@ -25,7 +25,7 @@ from cprsim.pages.recommendation import (
     waits_decide,
 )
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.folder import read_manifest, stored_scenario
+from cprsim.results.folder import FREE_SPARES, read_manifest, stored_scenario
 from cprsim.results.money import prices_in
 from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import count, estimated, hours, significant, with_ends
@@ -134,6 +134,8 @@ def _options(result: FleetResult) -> Table:
         shared = "nothing"  # nor do options differ in what they share
     have = "they share" if result.n_jobs > 1 else "it has"
     shared = f"; {have} {shared}" if shared else ""
+    if "spares" not in result.shared and "fleet.spares" not in result.axes:
+        shared += FREE_SPARES
     every_part = [of for option in result.options for of in result.parts(option).items()]
     spares = with_spares({part: amount for part, amount in every_part if amount})
     cost = f"{_unit(result)} per {_month(result)}{spares}"
@@ -242,4 +244,6 @@ def _cautions(result: FleetResult) -> list[str]:
 def _stale(option: FleetOption, without: str) -> str:
     """Losses of an option beside their limits; without limits, its PLS and `without`."""
     pls = f"a job's PLS is {estimated(option.statistics['pls'], 100)} % on average; {without}"
-    return "; ".join(held.cell for held in option.limits) or pls
+    mean_alone = " (of jobs that share, only the mean PLS is known: try `cprsim select`)"
+    is_unknown = any(isnan(held.bound) for held in option.limits)
+    return "; ".join(held.cell for held in option.limits) + mean_alone * is_unknown or pls

@@ -23,7 +23,7 @@ from cprsim.commands.fleet.histories import (
     summed,
 )
 from cprsim.commands.run.sentences import resource_sentence, storage_share
-from cprsim.errors import ParameterError, Place, ScenarioError, one_line
+from cprsim.errors import ParameterError, Place, one_line
 from cprsim.failures.sources import stream
 from cprsim.files import NOT_STORED, OMITTED, Number, decode, digest_of, encode
 from cprsim.job.intervals import WORTH_NO_SAVES
@@ -245,7 +245,7 @@ def _held(option: FleetOption, loaded: LoadedScenario, number: int) -> Iterator[
     section, entry = loaded.scenario.accuracy, loaded.scenario.recovery[number]
     limits, fleet = limits_in(section) if section is not None else [], fleet_of(loaded)
     mean, low, high = option.statistics["pls"].triple
-    if mean > 0.0 and is_alone(fleet) and any(limit.metric for limit in limits):
+    if mean > 0.0 and is_alone(fleet) and limits:
         job = one_job(loaded, {})
         one = assemble(job).simulated(replications=fleet.histories)
         outcome = simulate(replace(one, policies=(one.policies[number],)))
@@ -420,7 +420,7 @@ def unknown_of(loaded: LoadedScenario, axes: Axes) -> dict[str, Values]:
         message = f"`{OWN_SPARES}` changes nothing: jobs of a fleet share `{SPARES}`, name that"
         raise ParameterError(message)
     for key in axes:
-        if key in unknown:
-            message = "is varied by --over: a key is either an option or an unknown input"
-            raise ScenarioError.at(loaded.place(UNKNOWN), message, key=f"{UNKNOWN}.{key}")
+        if key in unknown:  # of one job, `cluster.spares` in the file
+            message = f"is in `{UNKNOWN}`, too: a key is either an option or an unknown input"
+            raise ParameterError(f"{key.removeprefix('fleet.')} {message}", option="--over")
     return unknown

@@ -108,7 +108,7 @@ def run(
             if (of := summary[policy.name])[FINISHED].mean == 1 or choice is None
             if policy is choice or not why_not(policy, summary, limits)
         }
-        picks = [*able] if choice is None else [choice.name]
+        picks = [] if choice is None else [choice.name]
         decisive: dict[str, Any] = {"limits": limits, "spares": spares_of(experiment, able, picks)}
         if choice is None:  # contents that are all bad may be why none finishes
             kept = (kept_by(policy, experiment) for policy in experiment.policies)

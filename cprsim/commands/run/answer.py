@@ -21,7 +21,7 @@ from cprsim.pages.document import Block, Document, Picture, Section, Table, Word
 from cprsim.pages.money import bills_frame, cheapest, money_tables
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import maintained, recommendation, turns_on, waits_decide
-from cprsim.results.folder import stored_scenario
+from cprsim.results.folder import free_spares, stored_scenario
 from cprsim.results.metrics import (
     ALWAYS_NAMED,
     BESIDE_OVERHEAD,
@@ -257,9 +257,10 @@ def _caption(result: Result) -> str:
         if result.replay is not None
         else f"means of {count(n, 'replication')}, ± half of the 95 % interval"
     )
+    nodes = f"{count(result.n_nodes, 'node')}{free_spares(result.path)}"
     return (
-        f"{result.name}: {hours(result.useful_h)} of useful work on "
-        f"{count(result.n_nodes, 'node')}; {averaged}. Overhead is (wall - useful) / useful time."
+        f"{result.name}: {hours(result.useful_h)} of useful work on {nodes}; "
+        f"{averaged}. Overhead is (wall - useful) / useful time."
     )
 
 

@@ -27,6 +27,7 @@ from cprsim.pages.recommendation import (
     turns_on,
     waits_decide,
 )
+from cprsim.results.folder import free_spares
 from cprsim.results.money import Bills, cheapest_by_bill, prices_in
 from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import (
@@ -164,7 +165,8 @@ def _table(selection: Selection, name: str) -> Table:
         label = f"{strategy} (recommended)" if strategy == selection.advised else strategy
         names.setdefault(tuple(cells), []).append(label)
     return Table(
-        f"{name}: {selection.n_replications:,} replications, each strategy at its best; ± half of "
+        f"{name}: {selection.n_replications:,} replications"
+        f"{free_spares(selection.path)}, each strategy at its best; ± half of "
         f"the 95 % interval. {_limit(selection)}",
         ["strategy", "saves every", *headings],
         [[", ".join(alike), *cells] for cells, alike in names.items()],

@@ -262,8 +262,6 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
     n_together = getattr(failures, "n_together", None) or getattr(failures, "together", 1)
     if not scenario.scopes and n_together == 1 and failures.kind != "trace":
         yield "Each failure takes one node (no `scopes`): none strikes all copies simultaneously."
-    if cluster.spares is None:
-        yield "A spare node is always free (no `cluster.spares`)."
 
 
 def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts:
