@@ -126,30 +126,27 @@ def waits_decide(
 ) -> Iterator[str]:
     """Numbers of spares, with their cost, at which another is cheapest or a pick costs half.
 
-    Then numbers of fewer spares that cost more time than with those now, but less than their nodes.
+    Then numbers of fewer spares than now that cost less time than their nodes.
     """
-    more_needed = [need for need in needs if need.n_spares > need.n_now]
-    clauses = dict[str, str]()
-    for need in more_needed or needs:
-        more = need.n_spares - need.n_now
-        nodes = count(abs(more), "more node" if more > 0 else "fewer node")
-        cost = f"{nodes}, {percent(abs(more) / n_nodes)} of {of}"
-        if prices is not None and prices.prices.node_hour:
-            cents = 100 * abs(more) * HOURS_PER_MONTH * float(prices.prices.node_hour[SPARE])
-            cost += f", {shown(cents, prices.currency)} per {HOURS_PER_MONTH:g} h"
-        then = "costs least:" if need.is_best else "costs less than half as much:"
-        then = "is the cheapest:" if need.is_best and need.pays else then
-        then = then if more > 0 else "costs"
-        clause = f"{need.system} {then} {estimated(need.overhead, 100)} % of useful time"
-        clause += "" if need.pays else ", but more than the best now if these nodes count"
-        spares = f"with {count(need.n_spares, 'spare')} ({cost}), "
-        clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
-    if clauses:
+    for are_more in (True, False):
+        some = [need for need in needs if (need.n_spares > need.n_now) is are_more]
+        clauses = dict[str, str]()
+        for need in some:
+            n = abs(need.n_spares - need.n_now)
+            nodes = count(n, "more node" if are_more else "fewer node")
+            cost = f"{nodes}, {percent(n / n_nodes)} of {of}"
+            if prices is not None and prices.prices.node_hour:
+                cents = 100 * n * HOURS_PER_MONTH * float(prices.prices.node_hour[SPARE])
+                cost += f", {shown(cents, prices.currency)} per {HOURS_PER_MONTH:g} h"
+            then = "costs least:" if need.is_best else "costs less than half as much:"
+            then = "is the cheapest:" if need.is_best and need.pays else then
+            then = then if are_more else "costs"
+            clause = f"{need.system} {then} {estimated(need.overhead, 100)} % of useful time"
+            clause += "" if need.pays else ", but more than the best now if these nodes count"
+            spares = f"with {count(need.n_spares, 'spare')} ({cost}), "
+            clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
         each = "; ".join(spares + clause for spares, clause in clauses.items())
-        what = "Waits for spares" if any(need.waits for need in needs) else "Missing spares"
-        pays = any(need.pays for need in needs)
-        many = "More spares pay" if pays else f"{what} are much of the cost"
-        yield f"{many if more_needed else 'Fewer spares pay'}: {each}."
-    if 0 < len(more_needed) < len(needs):
-        fewer = [need for need in needs if need not in more_needed]
-        yield from waits_decide(fewer, n_nodes, prices, of)
+        what = "Waits for spares" if any(need.waits for need in some) else "Missing spares"
+        pays = f"{'More' if are_more else 'Fewer'} spares pay"
+        pays = pays if any(need.pays for need in some) else f"{what} are much of the cost"
+        yield from [f"{pays}: {each}."] * bool(some)

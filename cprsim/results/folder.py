@@ -46,7 +46,6 @@ from cprsim.scenario.yaml_text import read_yaml
 from cprsim.version import PACKAGE, __version__
 
 SCENARIO, MANIFEST = "scenario.yaml", "manifest.json"
-FREE_SPARES = ", spares always free"  # in a caption
 RESULT_FORMAT = 3
 DIGEST = "manifest_sha256"  # of all its other entries
 _WORKSHOP = re.compile(rf"\..+\.[0-9a-f]{{8}}{re.escape(UNFINISHED)}")
@@ -306,9 +305,9 @@ def stored_scenario(folder: Path) -> Any:
 
 
 def free_spares(folder: Path) -> str:
-    """Words for a caption where jobs never wait for a spare; else empty."""
-    cluster = stored_scenario(folder).get("cluster")
-    return FREE_SPARES if cluster and cluster.get("spares") is None else ""
+    """That a spare is always free, where a scenario says neither spares nor repair; else empty."""
+    known = stored_scenario(folder).get("cluster", {"spares": 0}).keys()
+    return "" if known & {"spares", "repair"} else "A spare is always free: no `cluster.spares`."
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:

@@ -52,7 +52,7 @@ from cprsim.scenario.curves import curve_path
 from cprsim.scenario.reading import LoadedScenario
 
 JOB_FILE = "job.json"
-UNLIMITED = "it leaves shards stale, and no known limit allows it (`target_pls`, or `accuracy`)"
+UNLIMITED = "it leaves shards stale, and no confirmed limit allows it (`target_pls`, or `accuracy`)"
 TABLES = {name: f"{name}.parquet" for name in ("replications", "losses", "timeline")}
 
 

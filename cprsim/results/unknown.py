@@ -458,5 +458,5 @@ def _fewer_spares(
             if not half.mean + n // 2 / n_nodes < overhead.mean + n / n_nodes:
                 break  # or not all jobs finish
             n, overhead = n // 2, half
-        if of_name[OVERHEAD].mean + (n_now - n) / n_nodes > overhead.mean + LITTLE:
+        if of_name[OVERHEAD].mean + (n_now - n) / n_nodes > overhead.high + LITTLE:
             yield SpareNeed(name, n, n_now, overhead, is_best=False)

@@ -273,8 +273,7 @@ class RecoverySection(Model):
     assumed: bool | None = Field(
         None,
         strict=True,
-        description="Whether `target_pls` is a guess that is not confirmed yet: then the output "
-        "begins with a warning.",
+        description="Whether `target_pls` is a guess that is not confirmed yet: it allows nothing.",
     )
     options: SystemOptions | None = Field(
         None, description="Further options of the recovery systems."

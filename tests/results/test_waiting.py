@@ -68,7 +68,7 @@ def test_the_winner_without_waits_is_named_with_the_fewest_spares_worth_their_no
         waits = 0.0 if n is None else 0.4 / 2**n
         return {
             "quick": {OVERHEAD: Estimate(0.01 + waits), "wait_fraction": Estimate(waits)},
-            "safe": {OVERHEAD: Estimate(0.1)},
+            "safe": {OVERHEAD: Estimate(0.1, 0.1, 0.1)},
         }
 
     (need,) = spares_needed(at(None, 1), ["safe"], 1, 1000, at)

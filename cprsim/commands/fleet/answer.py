@@ -25,7 +25,7 @@ from cprsim.pages.recommendation import (
     waits_decide,
 )
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.folder import FREE_SPARES, read_manifest, stored_scenario
+from cprsim.results.folder import read_manifest, stored_scenario
 from cprsim.results.money import prices_in
 from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import count, estimated, hours, significant, with_ends
@@ -130,12 +130,10 @@ def _options(result: FleetResult) -> Table:
         rows.append([option.name, *cells, _amount(result, option.cost)])
     same = {key: of for key, of in result.shared.items() if f"fleet.{key}" not in result.axes}
     shared = ", ".join(f"{key} {value}" for key, value in same.items())
-    if not shared and result.n_jobs > 1 and not result.axes:
-        shared = "nothing"  # nor do options differ in what they share
     have = "they share" if result.n_jobs > 1 else "it has"
     shared = f"; {have} {shared}" if shared else ""
     if "spares" not in result.shared and "fleet.spares" not in result.axes:
-        shared += FREE_SPARES
+        shared += ", spares always free"
     every_part = [of for option in result.options for of in result.parts(option).items()]
     spares = with_spares({part: amount for part, amount in every_part if amount})
     cost = f"{_unit(result)} per {_month(result)}{spares}"

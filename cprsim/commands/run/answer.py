@@ -176,7 +176,7 @@ def main_of_run(result: Result) -> Document:
             *sentences.accuracy_sentences(result),
             *(_replications_to_replay(result) if is_whole else []),
         ],
-        turns_on=turns_on(result.assumption),
+        turns_on=f"{turns_on(result.assumption)} {free_spares(result.path)}".strip(),
     )
 
 
@@ -257,10 +257,9 @@ def _caption(result: Result) -> str:
         if result.replay is not None
         else f"means of {count(n, 'replication')}, ± half of the 95 % interval"
     )
-    nodes = f"{count(result.n_nodes, 'node')}{free_spares(result.path)}"
     return (
-        f"{result.name}: {hours(result.useful_h)} of useful work on {nodes}; "
-        f"{averaged}. Overhead is (wall - useful) / useful time."
+        f"{result.name}: {hours(result.useful_h)} of useful work on "
+        f"{count(result.n_nodes, 'node')}; {averaged}. Overhead is (wall - useful) / useful time."
     )
 
 

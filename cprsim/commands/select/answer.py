@@ -134,7 +134,7 @@ def document_of_select(selection: Selection) -> Document:
         answer=[first, *waits_decide(selection.spares, selection.n_nodes, prices), *more],
         table=_table(selection, selection.name),
         remarks=[*_remarks(selection, bills)],
-        turns_on=turns_on(selection.assumption),
+        turns_on=f"{turns_on(selection.assumption)} {free_spares(selection.path)}".strip(),
         sections=[
             Section("How to run it", [ListingBlock("For the scenario", entry)]),
             Section("All candidates", [picture, *money_tables(bills)]),
@@ -165,8 +165,7 @@ def _table(selection: Selection, name: str) -> Table:
         label = f"{strategy} (recommended)" if strategy == selection.advised else strategy
         names.setdefault(tuple(cells), []).append(label)
     return Table(
-        f"{name}: {selection.n_replications:,} replications"
-        f"{free_spares(selection.path)}, each strategy at its best; ± half of "
+        f"{name}: {selection.n_replications:,} replications, each strategy at its best; ± half of "
         f"the 95 % interval. {_limit(selection)}",
         ["strategy", "saves every", *headings],
         [[", ".join(alike), *cells] for cells, alike in names.items()],

@@ -156,9 +156,9 @@ def systems(
                     assumption=decisive_assumption(loaded, choices, shown, tried),
                 )
             watch.doing("simulating numbers of spares")
-            picks = comparison.picks or [one for one in [comparison.now] if one is not None]
-            able = {system.name: system.summary for system in comparison.able or picks}
-            spares = spares_of(run, able, [system.name for system in picks])
+            able = comparison.able or filter(None, [comparison.now])
+            by_name = {system.name: system.summary for system in able}
+            spares = spares_of(run, by_name, [system.name for system in comparison.picks])
             cheapest = comparison.cheapest
             none_clean = None if cheapest is None else none_clean_of(run, cheapest.policy)
             comparison = replace(comparison, spares=spares, none_clean=none_clean)

@@ -45,9 +45,8 @@ from cprsim.pages.recommendation import (
     waits_decide,
 )
 from cprsim.recovery.paper import NEVER
-from cprsim.results.folder import free_spares
 from cprsim.results.metrics import FINISHED
-from cprsim.results.money import cheapest_by_bill, prices_in
+from cprsim.results.money import Bills, cheapest_by_bill, prices_in
 from cprsim.results.unknown import WAITING, shows_waits, waiting
 from cprsim.results.words import count, estimated, hours, percent_number, with_interval
 from cprsim.scenario.prices import shown
@@ -154,7 +153,7 @@ def document_of_systems(comparison: Comparison) -> Document:
             f"{result.n_nodes} nodes least, {comparison.intervals}?"
         ),
         answer=[*_answer(comparison)],
-        table=_costs(comparison),
+        table=_costs(ranked_systems, result.bills),
         remarks=[remark for remark in _remarks(comparison) if remark],
         turns_on=turns_on(comparison.assumption),
         sections=[
@@ -200,8 +199,7 @@ def _table(caption: str, ranked_systems: Sequence[RankedSystem], cells: Cells) -
     return Table(caption, ["system", *cells], named, TEXT_COLUMNS)
 
 
-def _costs(comparison: Comparison) -> Table:
-    ranked_systems, bills = comparison.ranked_systems, comparison.result.bills
+def _costs(ranked_systems: Sequence[RankedSystem], bills: Bills) -> Table:
     cells: dict[str, Callable[[RankedSystem], str]] = {
         "saves every": attrgetter("every"),
         "overhead, %": attrgetter("percent"),
@@ -223,8 +221,8 @@ def _costs(comparison: Comparison) -> Table:
     n = count(ranked_systems[0].summary[FINISHED].n, "replication")
     caption = (
         f"Costs of each system: means of {n} on the "
-        f"same failures{free_spares(comparison.path)}, in % of useful time, ± half of the 95 % "
-        "interval (of paired differences to the best)"
+        "same failures, in % of useful time, ± half of the 95 % interval (of paired differences to "
+        "the best)"
     )
     return _table(caption, ranked_systems, cells)
 
@@ -274,7 +272,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
             f"{label}: {system.name}{runs_as}, {system.percent} % of useful time{paper}."
         )
     yield " ".join(sentences)
-    prices = prices_in(comparison.path) if comparison.spares else None
+    prices = prices_in(comparison.result.path) if comparison.spares else None
     yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
     taken = [(one.name, one.facts.memory_bytes, one.facts.storage_share) for one in picks]
     yield from filter(None, (_unpriced(comparison), resource_sentence(taken)))

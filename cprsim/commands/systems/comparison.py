@@ -155,11 +155,6 @@ class Comparison:
             return "each at the scenario's interval or its default"
         return "each at its best interval" + f", {self.today} at its own" * bool(self.today)
 
-    @property
-    def path(self) -> Path:
-        """The results folder, which is that of the run."""
-        return self.result.path
-
     @cached_property
     def ranked_systems(self) -> list[RankedSystem]:
         """All systems, the cheapest first; those that do not finish last."""
@@ -262,6 +257,8 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
     n_together = getattr(failures, "n_together", None) or getattr(failures, "together", 1)
     if not scenario.scopes and n_together == 1 and failures.kind != "trace":
         yield "Each failure takes one node (no `scopes`): none strikes all copies simultaneously."
+    if cluster.spares is None:
+        yield "A spare node is always free (no `cluster.spares`)."
 
 
 def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts:
