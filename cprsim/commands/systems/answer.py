@@ -371,9 +371,9 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         cheapest_policy = comparison.cheapest.policy
         yield kept_sentence(cheapest_policy.name, cheapest_policy, comparison.none_clean)
     for system in ranked_systems:
-        if system.facts.accepted and system.policy.leaves_stale and not system.over:
-            pls = f"PLS {system.summary['pls'].mean:.3g}"
-            yield f"{system.name} leaves shards stale, {pls}: its entry accepts it (`target_pls`)."
+        if system.accuracy == WITHIN:
+            held = "; ".join(one.cell for one in comparison.result.limits[system.name])
+            yield f"{system.name} leaves shards stale, but is within its limit: {held}."
     lossy = dict[str, list[str]]()  # the cheapest first
     for system in ranked_systems:
         if system.accuracy not in ELIGIBLE:

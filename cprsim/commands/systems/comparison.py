@@ -14,7 +14,7 @@ from typing import Any
 
 from cprsim.commands.run.sentences import bytes_per_h, storage_share
 from cprsim.commands.systems.after import FailureImpact, impacts
-from cprsim.commands.systems.candidates import FOUND, Candidate, LeftOut
+from cprsim.commands.systems.candidates import Candidate, LeftOut
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.job.intervals import WORTH_NO_SAVES, n_saves_due
 from cprsim.job.policy import Policy
@@ -57,7 +57,6 @@ class SystemFacts:
     storage_bytes_per_h: float | None  # of all nodes together
     peers_bytes_per_h: float | None  # that one node sends to others
     only_on: str = ""  # the only platform of `runs_as`; empty: any
-    accepted: bool = False  # its entry has an accepted PLS (`target_pls`)
     memory_bytes: float | None = None  # that copies take on a node
     storage_share: float | None = None  # `storage_bytes_per_h` / bandwidth of the storage
 
@@ -274,7 +273,6 @@ def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts
         unknown=system.unknown(candidate.entry.options or {}),
         runs_as=system.said_to_run_as,
         only_on=system.only_on,
-        accepted=candidate.entry.target_pls is not None and not candidate.entry.assumed,
         memory_bytes=memory_of_copies(policy, experiment),
         storage_share=storage_share(policy, experiment),
         impacts=impacts(policy, cluster, experiment.scopes, section.rack, useful_h),
@@ -291,9 +289,9 @@ def _ranked_systems(comparison: Comparison) -> list[RankedSystem]:
     ranked_systems = []
     for policy in result.policies:
         facts, of = comparison.facts[policy.name], summary[policy.name]
-        held = (one for one in result.limits.get(policy.name, ()) if one.is_over)
-        over = ", ".join(one.cell for one in held)
-        accuracy = OVER if over else _accuracy(policy, facts, of, comparison.limit)
+        held = result.limits.get(policy.name, ())
+        over = ", ".join(one.cell for one in held if one.is_over)
+        accuracy = OVER if over else _accuracy(policy, facts, of, is_held=bool(held))
         ranked_systems.append(RankedSystem(policy, facts, of, result.useful_h, accuracy, over))
     ranked_systems.sort(key=_place)
     able = sorted((system for system in ranked_systems if system.may_be_best), key=_worth)
@@ -325,15 +323,12 @@ def _worth(system: RankedSystem) -> tuple[float, bool]:
 
 
 def _accuracy(
-    policy: Policy,
-    facts: SystemFacts,
-    summary: Mapping[str, Estimate],
-    limit: Mapping[str, Any] | None,
+    policy: Policy, facts: SystemFacts, summary: Mapping[str, Estimate], *, is_held: bool
 ) -> str:
     """Its accuracy loss: none, within the limit, a known amount, or unknown."""
     if not (policy.leaves_stale or facts.not_counted):
         return KEPT
-    if facts.accepted or (limit is not None and facts.how == FOUND and not facts.not_counted):
+    if is_held and not facts.not_counted:
         return WITHIN
     return PRICED if isfinite(summary["auc_loss"].mean) else UNPRICED
 
