@@ -27,7 +27,7 @@ from cprsim.results.metrics import (
     share_of,
     summarise,
 )
-from cprsim.results.money import JobPrices, JobUse, prices_of, uses_of
+from cprsim.results.money import SPARE, JobPrices, JobUse, prices_of, uses_of
 from cprsim.results.pipeline import Outcome, simulate
 from cprsim.scenario.assemble import Experiment, assemble
 from cprsim.scenario.failures import ANY
@@ -35,6 +35,7 @@ from cprsim.scenario.job import Values, values_along
 from cprsim.scenario.prices import HOURS_PER_MONTH
 from cprsim.scenario.quantities import times
 from cprsim.scenario.reading import N_TRIED, PRICES, LoadedScenario, number_at, unknown_values
+from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import Plain, read_yaml
 
 N_REPLICATIONS = 200  # of each value
@@ -372,14 +373,24 @@ def spares_of(
         at_number = replace(few, cluster=replace(cluster, n_spares=n_spares), policies=of_names)
         return summarise(simulate(at_number))
 
-    return spares_needed(able, picks, cluster.n_spares, cluster.n_nodes, at)
+    n_paid = in_spares(cluster.n_nodes, experiment.scenario)
+    return spares_needed(able, picks, cluster.n_spares, n_paid, at)
+
+
+def in_spares(n_nodes: int, scenario: Scenario) -> float:
+    """How many spares cost what some nodes of the job do."""
+    priced = prices_of(scenario)
+    if priced is None or not priced.node_hour:
+        return n_nodes
+    spare = float(priced.prices.node_hour[SPARE])
+    return n_nodes * priced.node_hour / spare if spare else inf
 
 
 def spares_needed(
     able: Mapping[str, Quantities],
     picks: Sequence[str],
     n_now: int | None,
-    n_nodes: int,
+    n_nodes: float,
     at: WithSpares,
 ) -> tuple[SpareNeed, ...]:
     """Spares needed by each pick, and by the strategy that would win if no job waited.
@@ -388,7 +399,7 @@ def spares_needed(
     overhead, at the fewest node-hours, spares included; also where these cost more than it saves.
     Unless more spares pay, also the number of fewer ones that does.
     `able`: all strategies that may be chosen; those that do not finish, if none does. Without
-    `picks` it is the one that costs least if no job waits.
+    `picks` it is the one that costs least if no job waits. `n_nodes`: by `in_spares`.
     """
 
     def overhead(costs: Mapping[str, Quantities], name: str) -> float:
@@ -448,7 +459,7 @@ def spares_needed(
 
 
 def _fewer_spares(
-    now: Mapping[str, Quantities], n_now: int, n_nodes: int, at: WithSpares
+    now: Mapping[str, Quantities], n_now: int, n_nodes: float, at: WithSpares
 ) -> Iterator[SpareNeed]:
     """Of each pick the halved number of spares that takes the fewest node-hours, if much fewer."""
     for name, of_name in now.items():

@@ -10,7 +10,8 @@ from cprsim.job.records import Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.recommendation import waits_decide
 from cprsim.results.metrics import OVERHEAD, Quantities
-from cprsim.results.unknown import spares_needed
+from cprsim.results.unknown import in_spares, spares_needed
+from cprsim.scenario.reading import load_scenario
 
 TEXT = """\
 name: waiting
@@ -53,6 +54,12 @@ def test_the_second_line_has_the_spares_that_halve_the_overhead(command: str) ->
     shown = float(line.split("half as much: ")[1].split(" ±")[0]) / 100
     with_more = cprsim.run(TEXT, {"cluster.spares": n}).frames["strategies"]
     assert shown == pytest.approx(with_more["overhead_fraction"][0], rel=0.25)
+
+
+def test_a_spare_counts_by_its_price() -> None:
+    for price, n_nodes in (("10", 32), ("{worker: 10, spare: 2}", 160)):
+        priced = load_scenario("w.yaml", [f"prices.node_hour={price}"], text=TEXT)
+        assert in_spares(32, priced.scenario) == pytest.approx(n_nodes)
 
 
 def test_nothing_is_said_where_hardly_any_job_waits() -> None:

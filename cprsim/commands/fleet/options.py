@@ -42,6 +42,7 @@ from cprsim.results.unknown import (
     SpareNeed,
     break_evens,
     decisive_assumption,
+    in_spares,
     only_prices,
     spares_needed,
     spares_of,
@@ -380,7 +381,7 @@ def decide(
     compared = axes[SPARES].numbers if SPARES in axes else None
     if compared is None or (n_spares or 0) >= max(compared):  # more may be better
         spares = spares_of(one, here, picks) if is_alone(section) else spares_needed(
-            here, picks, n_spares, n_nodes, of_fleet
+            here, picks, n_spares, in_spares(n_nodes, loaded.scenario), of_fleet
         )  # fmt: skip
     return FleetDecision(
         best=best.name,
