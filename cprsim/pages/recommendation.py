@@ -69,7 +69,7 @@ def turns_on(assumption: Assumption | None, of: str = "") -> str:
     elif assumption.tried == AS_OTHERS:
         at = "if such failures took what the others take"
     then = f"{_costs(assumption.overhead_tried)} instead of {_costs(assumption.overhead)}"
-    words = f"{name} costs {then}, the same choice"
+    words = f"{name} costs {then}; the choice is the same"
     if assumption.choice_tried != name:
         words = f"{assumption.choice_tried} costs least, {then}"
     key = f"`{assumption.key}` ({assumption.mark}: {assumption.value})"
@@ -89,7 +89,7 @@ def break_even_sentences(break_evens: Iterable[BreakEven]) -> list[str]:
         unit = f" {input_.unit}" if input_.unit else ""
         span = f"{input_.low:.3g} to {input_.high:.3g}{unit}"
         if input_.at is None:
-            sentences.append(f"{input_.key} (from {span}): the cheapest stays.")
+            sentences.append(f"{input_.key} (from {span}): the cheapest option does not change.")
         else:
             at = f"{significant(input_.at)}{unit}"
             sentences.append(
@@ -142,7 +142,7 @@ def waits_decide(
             then = "is the cheapest:" if need.is_best and need.pays else then
             then = then if are_more else "costs"
             clause = f"{need.system} {then} {estimated(need.overhead, 100)} % of useful time"
-            clause += "" if need.pays else ", but more than the best now if these nodes count"
+            clause += "" if need.pays else "; counting these nodes, it costs more than the best now"
             spares = f"with {count(need.n_spares, 'spare')} ({cost}), "
             clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
         each = "; ".join(spares + clause for spares, clause in clauses.items())

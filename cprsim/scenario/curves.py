@@ -101,6 +101,11 @@ def shipped_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in SHIPPED_CURVES.glob("*.json")))
 
 
+def fit_curves() -> tuple[StalenessCurve, ...]:
+    """The shipped curves that are fit for use."""
+    return tuple(curve for curve in map(shipped, shipped_names()) if not curve.unfit)
+
+
 def shipped_path(name: str) -> Path:
     """Path of a shipped curve's file, which need not exist."""
     return SHIPPED_CURVES / f"{name}.json"

@@ -368,7 +368,7 @@ CASES: list[Case] = [
         (0, "job.start", {"attempt": 0}), (9000, "job.start", {"attempt": 1}), *[
             (500 * n + 60 * (n // 2) + 5000 * (n > 8), "progress", {"step": 50 * n})
             for n in range(20)])}, "ledger e.jsonl",
-        says=("At most", "save unknown", "1 job whose log tells no saves")),
+        says=("At most", "save unknown", "1 job without saves in its log")),
     Case("no-event-of-a-save", {"e.jsonl": lines(*without(job(), "save.start", "save.commit"))},
         "ledger e.jsonl", {"values.inferred.untold_saves": 1}, says=("save unknown",)),
     Case("a-pause-where-a-save-was-due", {"e.jsonl": lines(*[

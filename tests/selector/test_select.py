@@ -157,7 +157,7 @@ def selection() -> Selection:
         (lambda one: {"best": one.best | {"cpr-ssu": None}}, "cpr-ssu no interval within"),
         (
             lambda one: {"stand_in": True},
-            "The curve is a stand-in, measured on a small model and not on yours",
+            "The curve was measured on a small model, not on yours",
         ),
     ],
 )

@@ -129,7 +129,7 @@ def _options(result: FleetResult) -> Table:
             cells = ["not all finish", *[NO_NUMBER] * len(columns)]
         rows.append([option.name, *cells, _amount(result, option.cost)])
     same = {key: of for key, of in result.shared.items() if f"fleet.{key}" not in result.axes}
-    shared = ", ".join(f"{key} {value}" for key, value in same.items())
+    shared = ", ".join(f"{key}: {value}" for key, value in same.items())
     have = "they share" if result.n_jobs > 1 else "it has"
     shared = f"; {have} {shared}" if shared else ""
     if "spares" not in result.shared and "fleet.spares" not in result.axes:
@@ -207,7 +207,7 @@ def _advice(result: FleetResult) -> str:
     elif saves.low <= 0:
         unsure = " The interval contains 0: more --histories may decide."
     amount = with_ends(*saves.triple, _unit(result))
-    less = f"Compared with {present} it saves {amount} per {_month(result)}."
+    less = f"Compared with the present {present} it saves {amount} per {_month(result)}."
     return f"Recommendation: {named}. {less}{unsure}"
 
 
@@ -222,7 +222,7 @@ def _cautions(result: FleetResult) -> list[str]:
     if best.statistics["pls"].mean > 0:
         stale = _stale(best, "no entry accepts that (`target_pls`)")
         why = "" if best.keeps_limits else ", and all else leaves jobs unfinished"
-        cautions.append(f"It leaves shards stale: {stale}{why}.")
+        cautions.append(f"{best.name} leaves shards stale: {stale}{why}.")
     for option in result.options:
         not_counted = SYSTEMS[entries[option.strategy]["strategy"]].not_counted
         stale = _stale(option, "if you accept that, give it as `target_pls` of its entry")

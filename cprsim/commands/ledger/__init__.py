@@ -35,7 +35,7 @@ def ledger(
         Event logs (docs/events.md), output of torchrun, CSVs of attempts, or folders of them; or
         tables of ``sacct``, whose answer is node-hours.
     time_unit : str, optional
-        Unit of times that are numbers, in CSVs of attempts: ms, s, min, h, d.
+        Unit of times that are numbers, in CSVs of attempts.
     node_hour : str, optional
         Price of a node-hour, for a table of Slurm's jobs, e.g. ``2 USD``.
     seed : int, default 0

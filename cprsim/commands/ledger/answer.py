@@ -91,10 +91,10 @@ def _document(
         title=f"Where the hours of {name} went",
         question="What did failures and saves cost these jobs?",
         answer=[
-            f"{share} of {significant(wall_h)} h were useful work; most of the rest "
+            f"{share} of {significant(wall_h)} h were useful work; the largest other part "
             f"({significant(most['hours'])} h) was {PART_TITLES.get(most['part'], most['part'])}.",
             f"{name}, {values['n_failures']:,} failures, {values['n_saves']:,} saves. "
-            "95 % intervals cover values missing from the logs.",
+            "95 % intervals: uncertainty from values missing in the logs.",
         ],
         table=_parts(hours, wall_h),
         remarks=[*inferred[:n_first], *values["notes"], *inferred[n_first:]],

@@ -9,10 +9,11 @@ from math import inf, isnan
 from cprsim.commands.run.contents import kept_sentence, none_clean_of
 from cprsim.files.units import SIZE
 from cprsim.job.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
-from cprsim.job.losses import strategy_key
+from cprsim.job.losses import WHOLE, Metric, strategy_key
 from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Outside, Policy, Ring
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.pages.recommendation import back_to_start, never_saves, others_do_not_wait
+from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import FINISHED, OVERHEAD, differences, more_than
 from cprsim.results.run import Result, cheapest_of, why_not
 from cprsim.results.words import (
@@ -27,13 +28,14 @@ from cprsim.results.words import (
     writes_parts_only,
 )
 from cprsim.scenario.assemble import Experiment, memory_of_copies
+from cprsim.scenario.curves import fit_curves
 
 MUCH_STORAGE = 0.5  # of its bandwidth
 
 WHAT_FAILURES_DO = {
     RESTART: "start again from nothing",
     ROLL_BACK: "all roll back to the last save",
-    RELOAD: "only the failed servers roll back, the others keep their state",
+    RELOAD: "only the failed servers reload the last save, the others keep their state",
 }
 HOW_TO = (
     "The accuracy loss of stale shards is unknown: no staleness curve belongs to this scenario. "
@@ -198,6 +200,37 @@ def resource_sentence(of_each: Iterable[tuple[str, float | None, float | None]])
 # ------------------------------------------------------------------------------ remarks
 
 
+def assumed_limits(result: Result) -> Iterator[str]:
+    """Limits that the user has not confirmed, and their known cost in accuracy."""
+    entries = stored_scenario(result.path).get("recovery", ())
+    guessed = {entry["name"]: entry["target_pls"] for entry in entries if entry.get("assumed")}
+    for policy in result.policies:
+        if policy.name in guessed and policy.leaves_stale:
+            yield (
+                f"{policy.name} has a default limit that you have not confirmed: a portion of lost "
+                f"samples (PLS) of {guessed[policy.name]:g}. {_its_price(policy, result)} "
+                "Set the `target_pls` that you accept, and delete `assumed`."
+            )
+
+
+def _its_price(policy: Policy, result: Result) -> str:
+    """Accuracy loss of a strategy: by the curve that applies, or else by the shipped ones."""
+    loss = result.summary[policy.name]["auc_loss"]
+    if not isnan(loss.mean):
+        return f"The curve predicts an AUC loss of {with_ends(*loss.triple)}."
+    rows = result.replications[result.replications["strategy"] == policy.name]
+    responses = (curve.of(strategy_key(policy) or WHOLE, Metric.AUC) for curve in fit_curves())
+    losses = [
+        float(response.predict(rows["pls_net"].to_numpy())[0].mean())
+        for response in responses
+        if response
+    ]
+    return (
+        f"The shipped curves predict an AUC loss of {min(losses):.2g} to {max(losses):.2g}; they "
+        "were measured on small models, not on yours."
+    )
+
+
 def decisions(result: Result) -> Iterator[str]:
     """The reason for each choice of a strategy between partial and full recovery."""
     for policy in result.policies:
@@ -290,7 +323,7 @@ def savings(result: Result) -> Iterator[str]:
             within = "" if isnan(high) else f" ({ends(-100 * high, -100 * low)}, 95 % interval)"
             yield (
                 f"{name} costs {significant(-100 * mean)} percentage points less than "
-                f"{plain.name}{within}: {percent(-mean / against)} of its overhead."
+                f"{plain.name}{within}: {percent(-mean / against)} of {plain.name}'s overhead."
             )
 
 

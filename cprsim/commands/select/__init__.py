@@ -43,7 +43,7 @@ def select(
     loss, and the upper confidence bound of the loss must not exceed the limit. Full recovery is
     compared at its own best interval, and recommended unless a candidate costs significantly less.
     Recovery systems of the scenario are compared, too; no limit is needed if no candidate loses
-    samples.
+    samples. A limit given here replaces all limits of the scenario.
 
     Parameters
     ----------
@@ -52,16 +52,16 @@ def select(
     max_auc_loss : float or str, optional
         Allowed loss of AUC: 0.0002 or 0.02%; default: the limit of the scenario.
     max_log_loss : float or str, optional
-        Allowed rise of the log-loss.
+        Allowed rise of the log-loss; default: the limit of the scenario.
     target_pls : float or str, optional
-        Allowed portion of lost samples, as in CPR: 0.05 or 5%.
+        Allowed portion of lost samples, as in CPR: 0.05 or 5%; default: the limit of the scenario.
     max_loss : mapping or sequence of str, optional
         Allowed loss in another metric of the curve, such as ne=0.0005.
     confidence : float, optional
         Confidence of the upper bound; default: the scenario's, or 0.95.
     risk : float or str, optional
-        Share of jobs whose loss must be within the limit, or `mean` for the mean loss; default: the
-        scenario's.
+        Share of jobs whose loss must be within the limit (0.99: all but 1 %), or `mean` for the
+        mean loss; default: the scenario's.
     curve : str, Path or Answer, optional
         Staleness curve: a file (.json, .csv) or a shipped one; default: the scenario's.
     seed : int, optional

@@ -179,7 +179,7 @@ def _limit(selection: Selection) -> str:
         return "No compared option loses samples, so no limit is needed."
     if limit.risk is not None:
         of = f"for {100 * limit.risk:g} % of the jobs, "
-    return f"Limit: {of}{limit.words} at most {limit.most:g} at its {limit.bound_words}."
+    return f"Limit: {of}{limit.words}, as its {limit.bound_words}, is at most {limit.most:g}."
 
 
 def _cells(selection: Selection, candidate: CandidateSummary, *, waits: bool) -> list[str]:
@@ -219,7 +219,7 @@ def _decision(selection: Selection) -> list[str]:
         run = f"Recommended: full recovery, {full.saving}, at {costs}."
         return [f"{run} {_why_full(selection)}", entry]
     less = with_ends(*chosen.benefit.times(100).triple)
-    against = f"{less} percentage points less than full recovery at its best, {full.saving}"
+    against = f"{less} percentage points less than full recovery at its best ({full.saving})"
     if full.finished_fraction < 1:
         against = f"under full recovery only {percent(full.finished_fraction)} of the jobs finish"
     loses = "It loses no samples."
@@ -227,8 +227,8 @@ def _decision(selection: Selection) -> list[str]:
         loses = selection.limit.held(chosen.loss.mean, chosen.upper_bound).sentence
     words = maintained(_recommended(selection))
     name = f"{chosen.strategy} ({words})" if words else chosen.strategy
-    run = f"Recommended: {name}, {chosen.saving}, at {costs}"
-    return [f"{run}: {against}. {loses}", entry]
+    run = f"Recommended: {name}, {chosen.saving}. It costs {costs}"
+    return [f"{run}, {against}. {loses}", entry]
 
 
 def _why_full(selection: Selection) -> str:
@@ -281,8 +281,8 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
         yield never_saves([one.strategy for one in bare], worst, selection.n_replications)
     if selection.stand_in:
         yield (
-            "The curve is a stand-in, measured on a small model and not on yours: cprsim measure "
-            "makes one of your model."
+            "The curve was measured on a small model, not on yours: `cprsim measure` makes one of "
+            "your model."
         )
     if bills:
         yield cheapest(bills, chosen.strategy)
@@ -300,7 +300,7 @@ def _why_not(selection: Selection) -> Iterator[str]:
         costs_less = candidate and candidate.overhead.mean < chosen.overhead.mean
         if name != chosen.strategy and (name in RELOADING or (is_priced and costs_less)):
             why.setdefault(_why_not_this(selection, name, candidate), []).append(name)
-    unknown = f"the curve predicts no {selection.limit.words} for its saves"
+    unknown = f"the curve does not cover the {selection.limit.words} of its saves"
     why |= {unknown: list(selection.left_out)} if selection.left_out else {}
     clauses = [f"{', '.join(names)}: {reason}" for reason, names in why.items()]
     if clauses:

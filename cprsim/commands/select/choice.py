@@ -119,7 +119,7 @@ class Selection:
 
     @property
     def fell_back(self) -> bool:
-        """Whether full recovery is recommended."""
+        """Whether full recovery is chosen: no other option is significantly cheaper."""
         return self.recommended == self.full.strategy
 
     @property

@@ -44,8 +44,9 @@ class StrategyDecision:
 def decide(evaluator: CandidateEvaluator, step: Callable[[], None]) -> StrategyDecision:
     """Choose between full recovery and the options within the limit, each at its best.
 
-    The choice begins with full recovery. Each option in turn replaces it if its accuracy loss is
-    known and it costs significantly less: the 95 % interval of the paired difference excludes 0.
+    The choice begins with full recovery. Each option in turn replaces the current choice if its
+    accuracy loss is known and it costs significantly less: the 95 % interval of the paired
+    difference excludes 0.
     """
     cheapest, best_of = at_cheapest_interval(evaluator, FULL), dict[str, Evaluated | None]()
     full = best(evaluator, FULL, cheapest) or cheapest
@@ -76,19 +77,18 @@ def loss_is_known(one: Evaluated, limit: Limit) -> bool:
 def simplest(
     evaluator: CandidateEvaluator, decided: StrategyDecision
 ) -> tuple[StrategyDecision, tuple[str, ...]]:
-    """If the chosen strategy has sub-saves, replace it by the simplest equivalent; name all.
+    """If the choice has sub-saves, choose the simplest equivalent strategy; return all of these.
 
-    A strategy is equivalent if its overhead exceeds the chosen one's by a negligible amount, and
-    its loss is not significantly larger: at the chosen interval, or, with equal overhead, at its
-    own best interval.
+    Equivalent: hardly more overhead than the choice, and no significantly larger loss. The loss
+    is compared at the choice's interval or, if overheads are equal, at its own best interval.
     """
     chosen, within_limit = decided.chosen, decided.within_limit
     if chosen.policy.sub_saves is None:
         return decided, ()
-    hardly = NEGLIGIBLE_GAIN * decided.full.more_than(chosen).mean
+    negligible = NEGLIGIBLE_GAIN * decided.full.more_than(chosen).mean
     if WHOLE in within_limit:  # it must not cost more than the simplest strategy
-        hardly = min(hardly, max(within_limit[WHOLE].more_than(chosen).mean, 0.0))
-    alike = []
+        negligible = min(negligible, max(within_limit[WHOLE].more_than(chosen).mean, 0.0))
+    equivalent = []
     for name, candidate in within_limit.items():
         if evaluator.options[name].strategy not in STRATEGIES:
             continue
@@ -96,9 +96,9 @@ def simplest(
         more = candidate.more_than(chosen).mean
         as_good = not _loses_more(at_chosen, chosen.lost)
         as_good |= more <= EQUAL_BELOW and not _loses_more(candidate.lost, chosen.lost)
-        if as_good and more <= hardly:
-            alike.append(name)
-    return replace(decided, chosen=within_limit[alike[0]]), tuple(alike)
+        if as_good and more <= negligible:
+            equivalent.append(name)
+    return replace(decided, chosen=within_limit[equivalent[0]]), tuple(equivalent)
 
 
 def _loses_more(one: Prediction, other: Prediction) -> bool:

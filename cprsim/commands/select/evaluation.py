@@ -31,12 +31,12 @@ from cprsim.scenario.prices import STORAGE_WRITTEN
 from cprsim.scenario.recovery import RecoverySection, SubSavesSection
 from cprsim.scenario.schema import dump_entry
 
-CANDIDATES_AT_ONCE = 8  # simulated together: their single losses are in memory at one time
-SHORTEST = 1e-6  # of a job; below any system's shortest interval, which the system then uses
+CANDIDATES_AT_ONCE = 8  # simulated together; all their single losses are in memory at once
+SHORTEST = 1e-6  # of a job; a system raises it to its own shortest interval
 MAX_ROUNDING = 0.002  # of an interval
 FAILURES_PER_CANDIDATE = 20_000  # wanted, in all replications together
 MIN_REPLICATIONS, MAX_REPLICATIONS = 100, 4000  # of a candidate, unless the user gives them
-MIN_ALLOWED = 100  # replications that a user may give
+MIN_ALLOWED = 100  # fewest replications that a user may give
 MIN_FOR_QUANTILE = 1000  # replications for a limit on a share of jobs
 
 
@@ -47,7 +47,7 @@ class Evaluated:
     strategy: str
     policy: Policy
     n_saves: int  # whole saves that become due
-    n_writes: int  # sub-saves that become due; else whole saves
+    n_writes: int  # sub-saves that become due, or whole saves if there are no sub-saves
     finished_fraction: float
     overhead: Floats  # (wall - useful) / useful; with a horizon, useful is the work done by then
     pls: Floats

@@ -39,7 +39,7 @@ def with_fewest_contents(
 
 
 def enough_contents(policy: Policy, experiment: Experiment, overhead: float) -> int:
-    """The fewest retained saves that raise `overhead`, that of the most, by little (2 %).
+    """The fewest retained saves whose overhead is at most 2 % above `overhead`, that of the most.
 
     To first order: a silent error that is in all retained saves costs half of the job's work.
     """

@@ -1,9 +1,10 @@
 """The best interval of full recovery, of recovery systems, and of options with a limit.
 
-A candidate is a number n of writes (sub-saves; saves, if these are whole). All intervals with n
-writes cost the same; the candidate uses the one that divides the job into n + 1 equal parts. With
-partial recovery fewer writes cost less and lose more, so the best candidate has the fewest writes
-whose loss is within the limit. Without accuracy loss, the best candidate is the cheapest.
+A candidate is an option at one interval. The search counts its writes n (sub-saves, or whole
+saves). All intervals with n writes stall the job equally; the shortest loses the least work: it
+divides the job into n + 1 equal parts. With partial recovery fewer writes cost less and lose more,
+so the best candidate has the fewest writes whose loss is within the limit. Without accuracy loss,
+the best candidate is the cheapest.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated
     """An option at its cheapest interval within the limit; None if no interval is.
 
     A job without saves must be cheaper by `WORTH_NO_SAVES`, because simulations miss rare failures.
-    So must a job whose saves are free, but rarer than daily.
+    The same holds for free saves that are rarer than daily.
     """
     found = _best(evaluator, name, full)
     n_days = max(1, int(evaluator.experiment.useful_h / DAY_H))
@@ -77,11 +78,11 @@ def _best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluate
 
 
 def at_cheapest_interval(evaluator: CandidateEvaluator, name: str) -> Evaluated:
-    """An option at its cheapest interval, regardless of its loss; as it is without an interval."""
+    """An option at its cheapest interval, whatever its loss; unchanged if it has no interval."""
     option = evaluator.options[name]
     if option.system.interval is None:
         return evaluator.evaluate(name, [policy_of(option, evaluator.experiment).interval_h])[0]
-    experiment, most = evaluator.experiment, most_taken(evaluator, name)
+    experiment, most = evaluator.experiment, max_writes(evaluator, name)
     if write_h := evaluator.save_times(name)[1]:
         expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
         by_young = round(experiment.useful_h / young_h(write_h, expected.mtbf_h))
@@ -143,7 +144,7 @@ def _at_own_interval(evaluator: CandidateEvaluator, name: str) -> list[Evaluated
     return [*evaluator.evaluate(name, [own_h]), *evaluator.with_writes(name, [n_pieces - 1])]
 
 
-def most_taken(evaluator: CandidateEvaluator, name: str) -> int:
+def max_writes(evaluator: CandidateEvaluator, name: str) -> int:
     """The largest number of writes of an option, by its shortest interval."""
     shortest_h = evaluator.save_times(name)[0]
     if shortest_h == 0:
@@ -162,7 +163,7 @@ def most_writes(
     evaluator: CandidateEvaluator, name: str, full: Evaluated, most_times: float
 ) -> int:
     """Number of writes whose stalls cost `most_times` the overhead of full recovery."""
-    write_h, n_most = evaluator.save_times(name)[1], most_taken(evaluator, name)
+    write_h, n_most = evaluator.save_times(name)[1], max_writes(evaluator, name)
     if write_h == 0:
         return min(FREE_WRITES, n_most)
     budget_h = most_times * min(full.cost_fraction, 10.0) * evaluator.experiment.useful_h
@@ -209,16 +210,16 @@ def near(candidate: Evaluated) -> int:
 def _next(
     too_few: Evaluated, enough: Evaluated | None, limit: Limit, n_most: int, *, halve: bool
 ) -> int:
-    """The next number n to try: there a power law in n + 1 reaches the limit."""
+    """The next n to try: where a power law in n + 1 meets the limit."""
     x, y = log(too_few.n_writes + 1), _log_ratio(too_few, limit)
     if enough is None:
-        led = exp(min(x + y, log(n_most + 1))) if isfinite(y) else 2.0 * (too_few.n_writes + 1)
-        return int(min(max(ceil(led) - 1, too_few.n_writes + 1), n_most))
+        guess = exp(min(x + y, log(n_most + 1))) if isfinite(y) else 2.0 * (too_few.n_writes + 1)
+        return int(min(max(ceil(guess) - 1, too_few.n_writes + 1), n_most))
     x_enough, y_enough = log(enough.n_writes + 1), _log_ratio(enough, limit)
     straight = isfinite(y) and isfinite(y_enough) and y > y_enough and not halve
     share = y / (y - y_enough) if straight else 0.5
-    led = ceil(exp(x + share * (x_enough - x)) - 1e-9) - 1
-    return min(max(led, too_few.n_writes + 1), enough.n_writes - 1)
+    guess = ceil(exp(x + share * (x_enough - x)) - 1e-9) - 1
+    return min(max(guess, too_few.n_writes + 1), enough.n_writes - 1)
 
 
 def _log_ratio(candidate: Evaluated, limit: Limit) -> float:

@@ -43,7 +43,7 @@ LEDGER_PARTS = (*PARTS, "warm-up", "regroup", "replay", "rebuild", "degraded", "
 LOST_STEPS = f"attempt(s) lost nearly all steps, though saved: {ANEW}"
 INFERRED = {
     "leaps": "attempts that begin beyond every step that the log shows",
-    "untold_saves": "job whose log tells no saves: their hours, unknown, count as work or degraded",
+    "untold_saves": "job without saves in its log: their hours count as work or as degraded",
     "instants": "instants of incidents that the log does not give",
     "deaths": "failures without their instant",
     "unseen_failures": "failures that nothing but a step back or a rollback shows",
