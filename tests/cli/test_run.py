@@ -74,7 +74,7 @@ def test_accuracy_stands_beside_overhead_and_an_assumed_limit_is_called_one(cprs
         small_scenario().replace("target_pls: 0.1", "target_pls: 0.1, assumed: true")
     )
     said = cprsim("run", scenario).stdout
-    assert "\n\ncpr has a default limit that you have not confirmed: a portion of lost samples" in said
+    assert "\n\ncpr has a default limit that you have not confirmed" in said
     assert "but it leaves shards stale, and no confirmed limit allows it" in said
     assert "Use full" in said
     given = cprsim("run", scenario, "--set", "recovery.cpr.target_pls=0.1").stdout
