@@ -94,7 +94,7 @@ class Shard:
 
     @property
     def row_state(self) -> Array:
-        """Optimiser state per row; (0,) without one."""
+        """Optimiser state per row; of size 0 without one."""
         return self._optimizer.row_state
 
     def state(self) -> Arrays:
@@ -135,8 +135,7 @@ class Shard:
         rows = np.concatenate(chosen)
         table = self.table[rows]
         self._pending = rows, table
-        row_state = self.row_state[rows] if len(self.row_state) else self.row_state.copy()
-        return {"rows": rows, "table": table, "row_state": row_state}
+        return {"rows": rows, "table": table, "row_state": self.row_state[rows]}
 
     def commit(self) -> None:
         if self._pending is not None and self._tracker is not None:

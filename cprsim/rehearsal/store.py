@@ -64,8 +64,7 @@ class SaveFiles:
         image = read(self.image(who))
         rows = arrays.pop("rows")
         for name, array in arrays.items():
-            if len(image[name]):
-                image[name][rows] = array
+            image[name][rows] = array
         write(self.image(who), image)
         path.unlink()
 

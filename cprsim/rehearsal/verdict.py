@@ -203,9 +203,7 @@ def check_replay(ran: FinishedRun, log: EventLog, material: Material) -> ReplayC
     n_commits = sum(event.kind is EventKind.SAVE_COMMITTED for event in schedule)
     whole = trainer.weights.bytes_of(slice(0, len(trainer.changed))) + trainer.weights.dense_bytes
     n_bytes = n_commits * whole if saver is None else saver.bytes_written
-    table, row_state = trainer.model.table, trainer.optimizer.row_state
-    of_rows = [rows_of(material.shards, server) for server in servers]
-    expected = [(table[rows], row_state[rows] if len(row_state) else row_state) for rows in of_rows]
+    expected = [trainer.weights.read(rows_of(material.shards, server)) for server in servers]
     expected += [(trainer.model.dense, trainer.optimizer.dense_state)] * orders.n_trainers
     equal = all(
         ours[: len(theirs)].tobytes() == theirs.tobytes()

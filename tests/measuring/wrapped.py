@@ -26,7 +26,7 @@ class Wrapped:
         self.test = test
         inner, tables = self.inner, shape.tables
         state = inner.optimizer.row_state
-        parts = (inner.model.table, state) if len(state) else (inner.model.table,)
+        parts = (inner.model.table, state) if state.size else (inner.model.table,)
         self.tables = {
             f"table {number}": CopiedTable(
                 tuple(part[tables.of(number)] for part in parts)

@@ -93,7 +93,7 @@ def test_bytes_go_at_a_rate_that_may_change_and_a_cancellation_abandons_them() -
 
 def content(value: float, n: int = 4, **rows: Any) -> Arrays:
     table = np.full((n, 2), value, np.float32)
-    return rows | {"table": table, "row_state": np.zeros(0, np.float32)}
+    return rows | {"table": table, "row_state": np.zeros((n, 0), np.float32)}
 
 
 def test_what_is_committed_whole_counts_in_order_and_what_is_torn_is_not_loaded(

@@ -32,7 +32,7 @@ class Optimizer:
     """Updates a model in place from the gradients of a batch: the rows first, then the layers.
 
     Attributes: `row_state` (n_rows, ...), kept per embedding row, and `dense_state`, kept of the
-    layers and of the whole run; (0,) where it keeps nothing.
+    layers and of the whole run; of size 0 where it keeps nothing.
     """
 
     def __init__(self, model: Dlrm, row_state: tuple[int, ...], n_dense_state: int) -> None:
@@ -73,7 +73,7 @@ class Sgd(Optimizer):
     """Plain stochastic gradient descent; keeps nothing."""
 
     def __init__(self, model: Dlrm) -> None:
-        super().__init__(model, (0,), 0)
+        super().__init__(model, (len(model.table), 0), 0)
 
     def update_rows(self, rows: Array, d_fields: Array, changed: Array, rate: float) -> None:
         sgd_rows(self.model.table, changed, rows, d_fields, rate)

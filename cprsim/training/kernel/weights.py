@@ -112,7 +112,7 @@ class FusedWeights:
     """Those of the built-in model: one table, the optimiser's values per row, one vector."""
 
     table: Array  # (n_rows, d)
-    row_state: Array  # (n_rows, ...), or (0,) where the optimiser keeps nothing per row
+    row_state: Array  # (n_rows, ...), or (n_rows, 0) where the optimiser keeps nothing per row
     dense: Array  # (n_dense,)
     dense_state: Array  # of any length
 
@@ -121,14 +121,10 @@ class FusedWeights:
         return momentum_of(self.row_state, self.table)
 
     def read(self, rows: Ints) -> Parcel:
-        if not len(self.row_state):
-            return (self.table[rows],)
         return self.table[rows], self.row_state[rows]
 
     def write(self, rows: Ints, parcel: Parcel) -> None:
-        self.table[rows] = parcel[0]
-        if len(self.row_state):
-            self.row_state[rows] = parcel[1]
+        self.table[rows], self.row_state[rows] = parcel
 
     def read_dense(self) -> Parcel:
         return self.dense.copy(), self.dense_state.copy()
@@ -154,7 +150,7 @@ class FusedWeights:
 
 def momentum_of(row_state: Array, table: Array) -> Array | None:
     """The first values of the optimizer's state per row, live: as many as a row has, or one."""
-    if not len(row_state):
+    if not row_state.size:
         return None
     first: Array = row_state.reshape(len(table), -1)[:, : table.shape[1]]
     return first
