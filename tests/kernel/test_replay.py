@@ -54,7 +54,7 @@ def new_run(new_trainer):
 
 def bits_of(trainer, saver) -> list[object]:
     """All that decides how a run goes on, with its saves."""
-    tracked = {} if saver.tracker is None else saver.tracker.state()
+    tracked = saver.tracker.state()
     arrays = (trainer.arrays(), asdict(saver.stored), tracked)
     return [saver.bytes_written, *(one.tobytes() for some in arrays for one in some.values())]
 

@@ -23,6 +23,8 @@ from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.trackers import TRACKER_CLASSES, Tracked, Tracker
 from cprsim.training.kernel.weights import Parcel, TrainableModel, Weights
 
+# Every save is whole: no table is large, and all others are written each time.
+UNDIVIDED = SubSaves("", 1.0, n_large_tables=0, small_tables=SmallTables.EACH_SUB_SAVE)
 # Of a save in progress: the rows that changed (m,), as they were at its start, the layers and their
 # optimiser state (None where the save does not hold them), and its bytes.
 Content = tuple[Ints, Parcel, Any, int]
@@ -51,27 +53,25 @@ class Saver:
         follows: bool = False,
         like: Saver | None = None,
     ) -> None:
-        self.model, self.shards, self.sub_saves = model, shards, sub_saves
+        self.model, self.shards, self.sub_saves = model, shards, sub_saves or UNDIVIDED
         self.changed = np.zeros_like(model.changed) if follows else model.changed
         self.changed[:] = 0 if like is None else like.changed
         self.stored: Weights = (model.weights if like is None else like.stored).copy()
-        self.tracker = self._tracker()  # what chooses rows; None where every save is whole
+        self.tracker = self._tracker()
         self.bytes_written: int = 0 if like is None else like.bytes_written  # by committed saves
         self._pending: Content | None = None
-        if self.tracker is not None:
-            if not follows:
-                model.observe = self.tracker.observe
-            if like is not None and like.tracker is not None:
-                for name, array in like.tracker.state().items():
-                    np.copyto(self.tracker.state()[name], array)
+        if not follows:
+            model.observe = self.tracker.observe
+        if like is not None:
+            for name, array in like.tracker.state().items():
+                np.copyto(self.tracker.state()[name], array)
 
-    def _tracker(self) -> Tracker | None:
+    def _tracker(self) -> Tracker:
         how, shards = self.sub_saves, self.shards
-        if how is None:
-            return None
         segments = shards.of_tables(shards.layout.largest(how.n_large_tables))
         live, stored = self.model.weights.table, self.stored.table
-        return TRACKER_CLASSES[how.tracker](
+        tracker = Tracker if how is UNDIVIDED else TRACKER_CLASSES[how.tracker]
+        return tracker(
             Tracked(
                 shards.layout, segments, how.fraction, live, stored, self.model.seed,
                 how.sample_period, momentum=self.model.weights.momentum,
@@ -98,9 +98,7 @@ class Saver:
         """Fix the content of a save: a whole one or, with priority, one of an interval's parts."""
         self._require_idle()
         parts, live = self._parts(ends_interval), self.model.weights
-        rows = np.concatenate(
-            [np.zeros(0, np.int64), *(changed_rows(self.changed, part) for part in parts)]
-        )
+        rows = np.concatenate([changed_rows(self.changed, part) for part in parts])
         n_bytes = sum(live.bytes_of(part) for part in parts) + ends_interval * live.dense_bytes
         dense = live.read_dense() if ends_interval else None
         self._pending = rows, live.read(rows), dense, n_bytes
@@ -109,8 +107,6 @@ class Saver:
     def _parts(self, ends_interval: bool) -> list[slice | Ints]:
         """Rows that the save which starts now may write."""
         layout, how = self.shards.layout, self.sub_saves
-        if how is None or self.tracker is None:
-            return [slice(0, layout.n_rows)]
         if not ends_interval and how.small_tables is SmallTables.EACH_INTERVAL:
             return [self.tracker.choose()]
         small = set(range(layout.n_tables)) - set(layout.largest(how.n_large_tables))
@@ -122,15 +118,13 @@ class Saver:
         self.stored.write(rows, parcel)
         if dense is not None:
             self.stored.write_dense(dense)
-        if self.tracker is not None:
-            self.tracker.committed()
+        self.tracker.committed()
         self.bytes_written += n_bytes
 
     def abandon(self) -> None:
         """Abandon the save in progress: its rows are unsaved again."""
         self.changed[self._take_pending()[0]] = 1
-        if self.tracker is not None:
-            self.tracker.abandoned()
+        self.tracker.abandoned()
 
     def save(self, ends_interval: bool = True) -> None:
         """Make a save without interruption."""
@@ -149,17 +143,15 @@ class Saver:
             rows = changed_rows(self.changed, segment.rows)
             live.write(rows, self.stored.read(rows))
             self.changed[rows] = 0
-        if self.tracker is not None:
-            for server in set(servers):
-                self.tracker.forget(server)
+        for server in set(servers):
+            self.tracker.forget(server)
         if takes_layers:
             live.write_dense(self.stored.read_dense())
 
     @property
     def tracker_fraction(self) -> float:
         """Memory of the tracker, on all servers together, over that of the rows it tracks."""
-        tracker = self.tracker
-        return 0.0 if tracker is None else tracker.memory_bytes / tracker.tracked_bytes
+        return self.tracker.memory_bytes / max(self.tracker.tracked_bytes, 1)
 
     def _take_pending(self) -> Content:
         if self._pending is None:

@@ -43,8 +43,7 @@ def run_trials(
 
     def observe(rows: Array) -> None:
         for saver in savers.values():
-            if saver.tracker is not None:
-                saver.tracker.observe(rows)
+            saver.tracker.observe(rows)
 
     model.observe = observe
     for trial in waiting:

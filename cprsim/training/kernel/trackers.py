@@ -70,9 +70,8 @@ class Tracker:
 
     def choose(self) -> Ints:
         """Fused ids of the rows that the sub-save which starts now writes; within the budgets."""
-        return np.concatenate(
-            [segment.ids(self._urgent(i, segment)) for i, segment in enumerate(self.segments)]
-        )
+        urgent = [segment.ids(self._urgent(i, segment)) for i, segment in enumerate(self.segments)]
+        return np.concatenate([np.zeros(0, np.int64), *urgent])
 
     def _urgent(self, number: int, segment: Segment) -> Ints:
         """Positions of these rows in one segment."""
