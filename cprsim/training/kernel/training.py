@@ -157,8 +157,10 @@ class ProxyTrainer:
         """Logits (n,) of clicks that the model is not trained on."""
         return predict(self.model, clicks, self._workspace)
 
-    def evaluate(self) -> Quality:
-        return quality(self.test.label, self.predict(self.test))
+    def evaluate(self, clicks: Clicks | None = None) -> Quality:
+        """On the test clicks, or on others."""
+        clicks = self.test if clicks is None else clicks
+        return quality(clicks.label, self.predict(clicks))
 
     def state(self) -> dict[str, Array]:
         return {name: array.copy() for name, array in self.arrays().items()}
