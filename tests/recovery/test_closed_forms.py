@@ -29,17 +29,7 @@ from cprsim.job.records import Clock, CostBreakdown, Duration, Estimate, Floats
 from cprsim.simulation.job import ScopedFailure, SimulatedJob
 from cprsim.simulation.strikes import ScopedStrikes, given_failures
 from tests import closed_forms
-from tests.closed_forms import (
-    best_checked_interval_h,
-    checked_first_order,
-    checked_progress,
-    content_age_h,
-    corrupt_saves_loss_h,
-    erasure_coded_overhead_fraction,
-    nested_h,
-    p_none_clean,
-    tier_overhead_fraction,
-)
+from tests.closed_forms import tier_overhead_fraction
 from tests.recovery.lives import job, memory, remote, rule, saves
 from tests.simulators import FULL, NONE, PARTIAL, job_of, run_many, z_score
 
@@ -147,7 +137,7 @@ def nested(
 def nested_form(clock: Clock, *numbers: Any) -> Form:
     stalls_h, recoveries_h, rates = numbers
     name = f"nested tiers on {clock}, saves of {stalls_h} h"
-    theory_h = nested_h(clock, 24.0, 1.0, EVERY, *numbers)
+    theory_h = closed_forms.nested_h(clock, 24.0, 1.0, EVERY, *numbers)
     return Form(name, nested(stalls_h, recoveries_h, clock), rates, theory_h)
 
 
@@ -164,7 +154,7 @@ TOLD_APART = saving(
 SYSTEMS = [
     *(Form(f"age of content saved for {behind_h} h, {n} in flight",
            saving(saves("remote", 1.25, None, behind_h, in_flight=n), useful_h=50.0), [0.2],
-           content_age_h(50.0, 1.25, behind_h, n), lost)
+           closed_forms.content_age_h(50.0, 1.25, behind_h, n), lost)
       for behind_h, n in ((0.0, 1), (0.75, 1), (1.25, 1), (2.0, 2), (3.0, 3), (8.75, 7))),
     nested_form(Clock.UPTIME, (0.125, 0.0), (0.125, 0.5), (0.15, 0.05)),
     # On the wall clock a process that fails while a node is recovered has recovery begin anew, by
@@ -178,7 +168,7 @@ SYSTEMS = [
                  + 0.05 * 0.125 * (EVERY[1] - 1) / 2)),
     # exact but for rebuilds that overlap or outlast the job: a thousandth of what they cost
     Form("parity costs tax, detection and slow rebuilds", PARITY, [0.005],
-         100.0 * erasure_coded_overhead_fraction(0.005, 0.125, 0.25, REBUILD_H, 0.5)),
+         100.0 * closed_forms.erasure_coded_overhead_fraction(0.005, 0.125, 0.25, REBUILD_H, 0.5)),
     Form("a tax is paid on all work, also on that done again",
          saving(saves("remote", 2, 0.25), rules=(rule("all", "detect .5", "remote"),),
                 tax=Tax(0.125), useful_h=40.0), [0.1],
@@ -187,7 +177,7 @@ SYSTEMS = [
     Form("corrupt saves take a job back by a geometric number",
          saving(saves("remote", 1), tiers=(remote(generations=8, p_corrupt=0.15),),
                 useful_h=1000.0), [0.001],
-         corrupt_saves_loss_h(1.0, 0.15), lost),
+         closed_forms.corrupt_saves_loss_h(1.0, 0.15), lost),
     # one loses the step in hand, the other what was done since the last save
     Form("scopes with rules of their own cost the sum of both", TOLD_APART, (0.1, 0.05),
          40.0 * (0.1 * (0.125 + STEP_H / 2)
@@ -226,7 +216,7 @@ def with_errors(
 SILENT = [
     Form(f"a check before each save each {every_h} h",
          with_errors(200.0, every_h, None, save_h=0.05, load_h=0.2, check_h=0.03), (0.05, 0.0),
-         200.0 * checked_progress(every_h, 0.05, 0.03, 0.2, 0.05), n=10_000)
+         200.0 * closed_forms.checked_progress(every_h, 0.05, 0.03, 0.2, 0.05), n=10_000)
     for every_h in (1.0, 5.0)
 ]  # fmt: skip
 FORMS = {form.name: form for form in (*strategies(), *PLS, *SYSTEMS, *SILENT)}
@@ -251,7 +241,7 @@ def test_means_are_those_of_the_closed_form(name: str) -> None:
 @pytest.mark.parametrize(("errors_per_h", "failures_per_h"), [(0.004, 0.0), (0.004, 0.008)])
 def test_the_best_interval_with_checks(errors_per_h: float, failures_per_h: float) -> None:
     save_h, check_h, load_h, rates = 0.03, 0.02, 0.1, (errors_per_h, failures_per_h)
-    best_h = best_checked_interval_h(save_h, check_h, *rates)
+    best_h = closed_forms.best_checked_interval_h(save_h, check_h, *rates)
     overheads = {}
     for factor in (0.5, 1.0, 2.0):
         every_h = factor * best_h
@@ -260,7 +250,7 @@ def test_the_best_interval_with_checks(errors_per_h: float, failures_per_h: floa
         struck = poisson(of, 4_000, "checks", *rates)
         costs, _ = run_many(of, struck)
         overheads[factor] = Estimate.of_mean(costs.wall_h / useful_h - 1.0)
-        theory = checked_first_order(every_h, save_h, check_h, load_h, *rates)
+        theory = closed_forms.checked_first_order(every_h, save_h, check_h, load_h, *rates)
         assert overheads[factor].mean == pytest.approx(theory, rel=0.03)
     assert overheads[1.0].high < min(overheads[0.5].low, overheads[2.0].low)
 
@@ -274,7 +264,7 @@ def one_error(n: int, from_h: float, to_h: float) -> ScopedStrikes:
 @pytest.mark.parametrize(("n_kept", "p"), [(1, 0.787), (2, 0.477), (5, 0.107)])
 def test_how_often_no_content_is_clean(n_kept: int, p: float) -> None:
     """Then the job begins again."""
-    assert p_none_clean(n_kept, SAVED_EVERY_H, LATENT_H) == pytest.approx(p, abs=5e-4)
+    assert closed_forms.p_none_clean(n_kept, SAVED_EVERY_H, LATENT_H) == pytest.approx(p, abs=5e-4)
     of = with_errors(150.0, SAVED_EVERY_H, Exponential(LATENT_H), Clock.WALL, n_kept=n_kept)
     costs, _ = run_many(of, one_error(10_000, 100.0, 101.0))
     assert (costs.n_failures == 1).all()
