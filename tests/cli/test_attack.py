@@ -94,12 +94,9 @@ def answers(read: Callable[[Path], object], text: bytes, name: str) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < MOST_KB
 
 
-# of three inputs each, two of the logs twice more
-@pytest.mark.parametrize("n", [25, pytest.param(700, marks=pytest.mark.long)])
-def test_an_attack_gets_an_answer_or_one_error(n: int) -> None:
+def attack(n: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-    how = settings(max_examples=n, deadline=None, derandomize=True, suppress_health_check=slow)
-    how(given(SCENARIOS, TABLES, LOGS, st.booleans())(of_each))()
+    return settings(max_examples=n, deadline=None, derandomize=True, suppress_health_check=slow)
 
 
 def of_each(scenario: bytes, table: bytes, log: bytes, packed: bool) -> None:
@@ -112,3 +109,16 @@ def of_each(scenario: bytes, table: bytes, log: bytes, packed: bool) -> None:
     answers(lambda path: cprsim.ledger(path, time_unit="h"), log, "j" + suffix)
     answers(lambda path: cprsim.calibrate(path, time_unit="h"), log, "c" + suffix)
     answers(lambda path: cprsim.fit(path, format="costs", bootstrap=0), log, "s" + suffix)
+
+
+@attack(25)
+@given(SCENARIOS, TABLES, LOGS, st.booleans())
+def test_an_attack_gets_an_answer_or_one_error(scenario, table, log, packed) -> None:
+    of_each(scenario, table, log, packed)
+
+
+@pytest.mark.long
+@attack(700)  # of three inputs each, two of the logs twice more
+@given(SCENARIOS, TABLES, LOGS, st.booleans())
+def test_2100_attacks_get_an_answer_or_one_error(scenario, table, log, packed) -> None:
+    of_each(scenario, table, log, packed)

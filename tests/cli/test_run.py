@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from cprsim.results.run import load_result
-from tests.making import small_scenario
+from tests.making import call, small_scenario
 
 
 def folder_of(output: str) -> Path:
@@ -82,14 +82,21 @@ def test_accuracy_stands_beside_overhead_and_an_assumed_limit_is_called_one(cprs
     assert "Use cpr" in given
 
 
-def test_what_is_replayed_of_a_log_is_said_and_what_was_closed(cprsim, scenario):
-    rows = "a,10,11\nb,30,\na,45,46\nb,60,61\na,85,86\nb,85,87\na,10,11\n"
-    scenario.with_name("log.csv").write_text(f"node,start,end\n{rows}")
-    log = "file: log.csv, format: tidy, time_unit: h, nodes: 7, period: {from: 0, to: 100}"
-    sets = ("--set", f"failures={{kind: trace, {log}}}", "--set", "recovery=[full]")
-    told = json.loads(cprsim("run", scenario, *sets, "--json").stdout)
-    replayed, *notes = told["values"]["log_notes"]
+def test_what_is_replayed_of_a_log_is_said_and_what_was_closed(scenario):
+    rows = "a,10,11,disk\nb,30,,gpu\na,45,46,disk\nb,60,61,disk\na,85,86,gpu\nb,85,87,gpu\n"
+    scenario.with_name("log.csv").write_text(f"node,start,end,cause\n{rows}a,10,11,disk\n")
+
+    def run(keys, *options):
+        log = f"kind: trace, file: log.csv, format: tidy, time_unit: h, nodes: 7, {keys}"
+        sets = ("--set", f"failures={{{log}}}", "--set", "recovery=[full]")
+        return call("run", scenario, *sets, *options).stdout
+
+    replayed, *notes = json.loads(run("period: {from: 0, to: 100}", "--json"))["values"][
+        "log_notes"
+    ]
     assert replayed == "6 node failures of 7 nodes in 100 h from 0 h on"
     closed = "1 outage without an end, closed by the next failure of the node"
     assert closed in notes
-    assert f"Log: {closed}." in cprsim("run", scenario, *sets).stdout  # which finds it again
+    assert f"Log: {closed}." in run("period: {from: 0, to: 100}")  # which finds it again
+    some = json.loads(run("period: {to: 500}, cause: Disk, repair: 90 min", "--json"))
+    assert some["values"]["log_notes"][0] == "3 node failures of 7 nodes in 490 h from 10 h on"
