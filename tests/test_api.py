@@ -16,7 +16,7 @@ import pytest
 import cprsim
 from cprsim.cli.app import docstring_of
 from cprsim.commands import NAMES
-from cprsim.errors import ParameterError, ResultError
+from cprsim.errors import ParameterError, ResultError, TraceError
 from tests.making import call, small_scenario, undrawing
 from tests.measuring.conftest import SCENARIO as MEASURED
 
@@ -229,6 +229,25 @@ def test_a_measurement_gives_a_curve(tmp_path: Path) -> None:
     assert "partial" in set(curve.frames["strategies"]["strategy"])
     assert not curve.values["fit_for_use"]
     assert cprsim.read(file).to_json() == curve.to_json()
+
+
+# --------------------------------------------------------------------------- logs
+
+
+def test_a_fit_has_intervals_and_a_section_that_runs(tmp_path: Path) -> None:
+    at_h = np.cumsum(np.random.default_rng(5).exponential(40.0, 30))
+    rows = [f"n{1 + (i % 3 == 0)},{at:.3f},{at + 0.5:.3f}" for i, at in enumerate(at_h)]
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(["node,start,end", *rows]) + "\n", "utf-8")
+    fitted = cprsim.fit(log, time_unit="h", nodes=4, bootstrap=0)
+    assert fitted.values["mtbf_h"].low < 40 < fitted.values["mtbf_h"].high
+    assert {"gaps", "repairs"} <= set(fitted.frames["families"]["times"])
+    assert fitted.values["job_failures"]["kind"] == "job"
+    said = {"failures": fitted.values["failures"], "cluster.emb_ps": 2}
+    run = cprsim.run(small_scenario("full"), said, replications=3)
+    assert run.frames["strategies"]["replications"].eq(3).all()
+    with pytest.raises(TraceError):
+        cprsim.fit(tmp_path / "none.csv")
 
 
 @pytest.mark.parametrize(

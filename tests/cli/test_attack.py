@@ -4,6 +4,8 @@ Scenarios, tables of failures and logs of jobs are mutated: values of every kind
 lines a thousandfold, aliases of aliases, cells and digits without end, files cut and packed.
 """
 
+from __future__ import annotations
+
 import gzip
 import json
 import resource

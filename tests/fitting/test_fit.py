@@ -11,7 +11,7 @@ from cprsim.errors import CprsimError
 from cprsim.logs.fit.report import fit_failures
 from cprsim.pages.figures import save_figure
 from tests.fitting.logs import assembled, log_of, write_log
-from tests.making import call, small_scenario
+from tests.making import call
 
 SAVES = Path(__file__).parents[2] / "docs" / "examples" / "saves.csv"
 COLUMNS = {"start": "begin", "node": "host"}
@@ -43,8 +43,6 @@ def test_frames_values_and_a_fragment_that_a_scenario_takes(log: Path) -> None:
     assert list(fitted.figures) == ["failures", "gaps", "uptimes", "repairs"]
     nodes = [label.get_text() for label in fitted.plot("failures").axes[0].get_yticklabels()]
     assert {*nodes} == {f"rack{number}" for number in range(6)}  # of 10: the others never failed
-    said = {"failures": fitted.values["failures"], "cluster.emb_ps": 2}
-    assert cprsim.load(small_scenario("full"), said).strategies == ("full",)
     experiment = assembled(fitted.values["fragment"])
     assert 26 < experiment.failures.expected(experiment.cluster, 50.0).mtbf_h < 42
 
