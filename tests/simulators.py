@@ -108,13 +108,16 @@ def assert_cluster_agrees(experiment: Experiment, n: int) -> None:
         n_rows = meets[0].n_replications
         costs = run_block(job, *meets, range(n_rows)).costs
         for row in range(n_rows):
-            of = by_simpy(job, *meets, row)
-            assert (of.finished, of.n_failures, of.n_saves) == (
-                costs.finished[row], costs.n_failures[row], costs.n_saves[row],
-            ), (policy.name, row)  # fmt: skip
-            hours = [costs.wall_h[row], costs.useful_h[row], *costs.hours[row]]
-            expected = pytest.approx(hours, rel=CLOSE, abs=CLOSE)
-            assert [of.wall_h, of.useful_h, *of.hours] == expected, (policy.name, row)
+            assert_row(by_simpy(job, *meets, row), costs, row, policy.name)
+
+
+def assert_row(of: ReplicationOutcome, costs: CostBreakdown, row: int, note: object = "") -> None:
+    """An outcome is that of a row."""
+    counts = costs.finished[row], costs.n_failures[row], costs.n_saves[row]
+    assert (of.finished, of.n_failures, of.n_saves) == counts, (note, row)
+    hours = [costs.wall_h[row], costs.useful_h[row], *costs.hours[row]]
+    expected = pytest.approx(hours, rel=CLOSE, abs=CLOSE)
+    assert [of.wall_h, of.useful_h, *of.hours] == expected, (note, row)
 
 
 def outcome_of(

@@ -16,7 +16,6 @@ from cprsim.training.kernel.weights import momentum_of
 
 LAYOUT = TableLayout((12, 3, 16))
 LARGE = (0, 2)  # rows 0 to 11, and 15 to 30
-FIRST_LARGE, SECOND_LARGE = slice(0, 12), slice(15, 31)
 
 
 def tracked(fraction: float = 0.25, n_servers: int = 1, period: int = 1) -> Tracked:

@@ -14,11 +14,7 @@ from cprsim.simulation.blocks import Block
 from cprsim.simulation.strikes import ScopeShares
 from tests.making import maker
 from tests.recovery.random_policies import dice_of, random_job
-from tests.simulators import CLOSE, assert_cluster_agrees, by_simpy
-
-# --------------------------------------------------------------------------- drawn failures
-
-USEFUL_H = 6.0
+from tests.simulators import CLOSE, assert_cluster_agrees, assert_row, by_simpy
 
 
 @pytest.mark.parametrize("number", range(32))
@@ -35,12 +31,8 @@ def test_rows_agree(number: int) -> None:
     rows, meets = block.run(job, range(25)), block.meets(job)
     row = np.searchsorted(rows.costs.replication, rows.losses.replication)
     for n in range(25):
-        costs, of = rows.costs, by_simpy(job, *meets, n)
-        assert (of.finished, of.n_failures, of.n_saves) == (
-            costs.finished[n], costs.n_failures[n], costs.n_saves[n],
-        )  # fmt: skip
-        hours = [costs.wall_h[n], costs.useful_h[n], *costs.hours[n]]
-        assert [of.wall_h, of.useful_h, *of.hours] == pytest.approx(hours, rel=CLOSE, abs=CLOSE)
+        of = by_simpy(job, *meets, n)
+        assert_row(of, rows.costs, n)
         assert [one.slot for one in of.stale] == rows.losses.slot[row == n].tolist()
     for summed_h, each_h in (
         (rows.stale_h, rows.losses.since_save_h),

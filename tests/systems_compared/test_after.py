@@ -40,7 +40,6 @@ JOB = replace(every_system_s_job(), useful_h=5.0, step_h=0.0625)
 CASES = {one[0].name: one for one in cases(JOB.cluster, JOB.role)}
 SCOPES = tuple(scope for scope, _ in CASES.values())
 STRUCK = [slot_sets[0] for _, slot_sets in CASES.values()]
-NODE = list(CASES).index("node")
 AT_H = 4.4  # all tiers have been saved to by then
 
 
