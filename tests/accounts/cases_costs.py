@@ -64,7 +64,17 @@ COSTS = [
     Case("saves that fall, in any order of rows",
          {"saves.csv": _table(_saves(GROWING[::-1])[::-1])}, FIT,
          says=("The saves fell from 95.6",)),
-    Case("saves that all take as long", {"saves.csv": _table(_saves([30.0] * 12))}, FIT, MEAN_30),
+    Case("saves that all take as long", {"saves.csv": _table(_saves([30.0] * 12))}, f"-v {FIT}",
+         MEAN_30, says=("costs: save: {stall: 30 s}",)),
+    Case("saves that are slow at the end alone", {"saves.csv": _table(_saves(
+        [40.0 + number * 7 % 13 + 50 * (number > 53) for number in range(60)]))}, FIT,
+         says=("The saves grew from 44",)),
+    Case("bytes of which some are gigabytes",
+         {"saves.csv": _table(_saves(STEADY, bytes=[17.5, *[17500000000] * 11]))}, FIT,
+         refused=("saves.csv:2: bytes: '17.5' bytes, at less than 1 MB/s?",)),
+    Case("dates in a form that is said", {"saves.csv": _table([
+        {key: str(of).replace("2025-06-01T", "01.06.2025_") for key, of in row.items()}
+        for row in _saves(STEADY)])}, f"{FIT} --date-format %d.%m.%Y_%H:%M:%S", MEAN_30),
     Case("semicolons", {"saves.csv": _table(_saves(STEADY), ";")}, FIT, MEAN_30),
     Case("tabs", {"saves.csv": _table(_saves(STEADY), "\t")}, FIT, MEAN_30),
     Case("JSON lines", {"saves.csv": "\n".join(map(json.dumps, _saves(STEADY)))}, FIT, MEAN_30),

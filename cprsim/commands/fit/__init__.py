@@ -122,7 +122,9 @@ def _costs(
     log: Path, spec: LogSpec, options: set[str], bootstrap: int, save: str | Path | None
 ) -> Answer:
     """The fit of a log of saves and loads; most options are for logs of failures."""
-    if wrong := sorted(options - {"--format", "--column", "--time-unit", "--ignore"}):
+    if wrong := sorted(
+        options - {"--format", "--column", "--time-unit", "--date-format", "--ignore"}
+    ):
         raise ParameterError("belongs to logs of failures, not of saves and loads", wrong[0])
     transfers, notes = read_transfers(log, spec)
     watch.doing("fitting")

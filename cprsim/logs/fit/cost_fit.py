@@ -194,8 +194,9 @@ def _drift_h(duration_h: Floats, resolution_h: float) -> tuple[float, ...]:
     """Means of tenths in order of time: first, last, least, most; none where no change is seen.
 
     A trend is seen by the test of Mann and Kendall; what comes and goes by the ranks of neighbours,
-    which are alike then (the ratio of von Neumann, as Bartels has it); what comes once and goes by
-    a tenth against all others (Mann and Whitney, Bonferroni). Each has a third of `P_DRIFT`.
+    which are alike then (the ratio of von Neumann, as Bartels has it); what comes once by a tenth,
+    or the last fifth or third, against all others (Mann and Whitney, Bonferroni). Each has a third
+    of `P_DRIFT`.
     """
     if (n := len(duration_h)) < FEWEST_IN_ORDER:
         return ()
@@ -203,15 +204,18 @@ def _drift_h(duration_h: Floats, resolution_h: float) -> tuple[float, ...]:
     low_h, high_h = min(tenths_h), max(tenths_h)
     if high_h < low_h * DRIFTS or high_h - low_h <= resolution_h:
         return ()
-    at, tenth = range(0, n - n // 10, max(1, n // 80)), max(2, n // 10)
+    tenth = max(2, n // 10)
+    at = range(n - tenth, -1, -max(1, n // 80))
     in_h, off_h = np.split(np.array([np.roll(duration_h, -a) for a in at]), [tenth], axis=1)
     how: Any = "exact" if tenth <= 8 else "asymptotic"
     p_tenth = stats.mannwhitneyu(in_h, off_h, method=how, axis=1).pvalue
+    parts = (np.split(duration_h, [n - n // last]) for last in (5, 3))
+    p_part = min(p_tenth.min(), *(stats.mannwhitneyu(*part, method=how).pvalue for part in parts))
     ranks = stats.rankdata(duration_h)
     apart = np.square(np.diff(ranks)).sum() / max(np.square(ranks - ranks.mean()).sum(), 1.0)
     p_alike = stats.norm.cdf((apart - 2.0) * sqrt(5 * n + 7) / sqrt(20))  # variance 20 / (5 n + 7)
     p_trend = stats.kendalltau(np.arange(n), duration_h).pvalue
-    is_seen = min(p_alike, p_trend, p_tenth.min() * len(at)) < P_DRIFT / 3
+    is_seen = min(p_alike, p_trend, p_part * (len(at) + 2)) < P_DRIFT / 3
     return (tenths_h[0], tenths_h[-1], low_h, high_h) if is_seen else ()
 
 
@@ -323,7 +327,8 @@ def read_transfers(path: PathLike[str], spec: LogSpec) -> tuple[pd.DataFrame, tu
 
     Raises TraceError with file and line, for anything that can't be read.
     """
-    columns, time_unit, counted = dict(spec.names), spec.time_unit, Counted()
+    columns, counted = dict(spec.names), Counted()
+    time_unit, form = spec.time_unit, spec.date_format
     pieces = json_pieces if head_of(path)[:1] in ("{", "[") else csv_pieces
     table = without_ignored(pd.concat(pieces(path)), spec.ignored, path, counted)
     lengths = [name for name in map(str, table) if LENGTH_COLUMN.fullmatch(name.lower())]
@@ -337,11 +342,11 @@ def read_transfers(path: PathLike[str], spec: LogSpec) -> tuple[pd.DataFrame, tu
     kind = rows["kind"].fillna("").str.strip().str.lower()
     right = ", ".join(COST_KINDS)
     no_row_where(~kind.isin(COST_KINDS), rows, path, "kind", "{value} is none of " + right)
-    start = read_times(rows["start"], time_unit, path)
+    start = read_times(rows["start"], time_unit, path, form=form)
     no_row_where(np.isnan(start.hours), rows, path, "start", "the row has no start")
     took_h, resolution_h = np.full(len(rows), nan), np.full(len(rows), inf)
     if "end" in rows:
-        took_h = read_times(rows["end"], time_unit, path, start).hours - start.hours
+        took_h = read_times(rows["end"], time_unit, path, start, form).hours - start.hours
         resolution_h = np.minimum(*(_resolution_h(rows[c], start.unit) for c in ("start", "end")))
         zone = "" if start.zoned or not start.dated else " (is it local time that was put back?)"
         no_row_where(took_h < 0, rows, path, "end", "{value} lies before the start" + zone)
@@ -404,9 +409,8 @@ def _bytes(rows: pd.DataFrame, took_h: Floats, path: PathLike[str]) -> Floats:
     right = "is no number of bytes above 0, such as 50 GB (no sign between thousands)"
     no_row_where(bad, rows, path, "bytes", "{value} " + right)
     require_decimals(text.str.replace(r"\s*[A-Za-z]+$", "", regex=True), path)
-    if numbers[bare].sum() < SLOWEST * np.nansum(took_h[bare]):
-        right = "bytes, at less than 1 MB/s? Write the unit: 42 GB, 9 kB, or 42 B"
-        no_row_where(bare, rows, path, "bytes", "{value} " + right)
+    right = "bytes, at less than 1 MB/s? Write the unit: 42 GB, 9 kB, or 42 B"
+    no_row_where(bare & (numbers < SLOWEST * took_h), rows, path, "bytes", "{value} " + right)
     return numbers
 
 
