@@ -408,6 +408,21 @@ CASES: list[Case] = [
     Case("a-save-that-two-rotated-logs-tell", {
         "a.log.1": lines(*job()[:2], *SAVES[:12]), "a.log": lines(*SAVES[10:], *job()[5:])},
         "ledger a.log a.log.1", {"values.n_saves": 9, "values.n_failures": 1}),
+    Case("a-log-cut-in-the-middle-of-a-recovery", {"a.log.1": lines(*job()[:7]), "a.log": lines(
+        *job()[7:9]), "b.log": lines(*job()[9:])}, "ledger a.log a.log.1 b.log",
+        BY_EVENTS | {"values.n_jobs": 1}, says=("goes on where a.log ends: one log",)),
+    Case("parts-of-two-logs-without-numbers", {f"{name}.log{part}": lines(*without(
+        [event for event in job(at_s)[:6] + job(at_s)[8:] if (event[0] > at_s + 2e3) != bool(part)],
+        fields=("attempt",))) for name, at_s in (("a", 0.0), ("b", 9.0)) for part in ("", ".1")},
+        "ledger a.log b.log a.log.1 b.log.1", {"values.n_jobs": 4},
+        says=("a, b: no first attempts?",)),
+    Case("a-copy-with-other-ends-of-lines", {"a.jsonl": lines(*job()[:9]), "b.jsonl": lines(
+        *job()).replace(": ", ":").replace("\n", "\r\n")}, "ledger a.jsonl b.jsonl",
+        BY_EVENTS | {"values.n_jobs": 1}),
+    Case("tables-with-rows-in-common", {name: "\n".join(("start,end,last_step", *rows)) for
+        name, rows in (("a.csv", ("0,10,1000", "11,21,1950")), ("b.csv", ("11,21,1950",
+            "22,32,2900")))}, "ledger a.csv b.csv --time-unit h",
+        {"values.n_jobs": 1, "values.n_failures": 2}),
     Case("events-with-other-signs", {"e.jsonl": lines(*job()).replace("save.", "save_")},
         "ledger e.jsonl", refused=("e.jsonl: 'save_start' is no event: write save.start",)),
     Case("lines-that-name-no-job", {"e.jsonl": lines(*job(), job="j") + lines(

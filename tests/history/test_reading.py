@@ -104,6 +104,13 @@ a,2026-01-01T10:30:00,2026-01-01T20:30:00,1900,1800,
 """
 
 
+def test_two_jobs_of_a_table_lack_no_first_attempts(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text(ATTEMPTS + ATTEMPTS.partition("\n")[2].replace("a,", "b,"))
+    assert not any(
+        "no first attempts" in str(note) for note in read_logs([tmp_path / "a.csv"]).notes
+    )
+
+
 def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
     said = {"step": 5, "loss": {"a": [1]}}  # a field that is not ours does no harm
     good = [json.dumps(one) for one in told((0, "job.start"), (5, "progress", said))]

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import ArrowInvalid, compute
@@ -24,6 +25,7 @@ from cprsim.logs.columns import plain
 from cprsim.logs.files import opened, trace_error
 from cprsim.logs.jobs import google, slurm_jobs
 from cprsim.logs.jobs.attempts import attempt_events, is_header
+from cprsim.logs.jobs.causes import DONE, word_of
 from cprsim.logs.jobs.torchrun import HINTS, torch_events
 from cprsim.logs.reading import require_no_print
 
@@ -46,6 +48,7 @@ SCHEMA = pa.schema(
         **dict.fromkeys(EVENT_TEXTS, pa.string()),
     }
 )
+BEGINS = ("job.start", "load.start", "warm-up.start", "train.resume", "rollback")
 MISSING: dict[str, Any] = {
     "attempt": -1, "last_seen_unix_nano": 0, "step": float("nan"), "step_seconds": float("nan"),
     **dict.fromkeys(EVENT_TEXTS, ""),
@@ -126,20 +129,76 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
         nth = of_others.groupby(each, dropna=False, observed=True, sort=False).cumcount()
         of_others = of_others[~of_others.assign(nth=nth).drop(columns="file").duplicated()]
     of_others = of_others.drop(columns="file")
-    begins = of_others[of_others["event"].isin(("job.start", "train.resume", "rollback"))]
-    begins = begins.sort_values("time_ns", kind="stable").groupby("job", observed=True)
-    first = begins[["attempt", "step"]].first()
-    is_later = (first["step"] > 0) | (first["attempt"] > max(first["attempt"].min(), 0))
-    later = [*first.index[is_later & (len(first) > 1)]]
+    goes_on, later = dict[str, str](), set[str]()
+    if len(jobs) > 1:
+        goes_on, later = _later(of_steps, of_others, {*job_of.values()})
+    for job, before in goes_on.items():
+        notes.append(Note("merged", None, f"{job} goes on where {before} ends: one log"))
+    for table in (of_steps, of_others) if goes_on else ():
+        table["job"] = table["job"].map({job: goes_on.get(job, job) for job in jobs})
     odd = [f"'{one_line(name)}'" for name in sorted(unknown)]
     for n, names, words in (
         (len(damaged), damaged, "line(s) that are no event left out: {}"),
         (unknown.total(), odd, "event(s) {} left out: no event of docs/events.md"),
-        (None, later, "{}: no first attempts? Name the attempts of one job alike in `job`"),
+        (None, sorted(later), "{}: no first attempts? Name the attempts of one job alike in `job`"),
     ):
         listed = ", ".join(names[:MOST_LINES_SHOWN]) + ", ..." * (len(names) > MOST_LINES_SHOWN)
         notes += [Note("dropped" if n else "assumed", n, words.format(listed))] * bool(names)
-    return Events(tuple(jobs), of_steps, of_others, tuple(dict.fromkeys(notes)))
+    return Events(
+        tuple(job for job in jobs if job not in goes_on),
+        of_steps,
+        of_others,
+        tuple(dict.fromkeys(notes)),
+    )
+
+
+def _later(
+    steps: pd.DataFrame, others: pd.DataFrame, unnamed: set[str]
+) -> tuple[dict[str, str], set[str]]:
+    """The unnamed job that each of others goes on; and jobs whose first attempts are missing.
+
+    It goes on the only one that it can, and that no other can: others lie before or after both.
+    """
+    ends = steps.groupby("job", observed=True)["time_ns"].agg(["idxmin", "idxmax"])
+    told = pd.concat([others, steps.loc[np.unique(ends)].assign(event="progress")])
+    told = told.astype({"job": str}).sort_values("time_ns", kind="stable")
+    worked = (~told["event"].isin(BEGINS)).groupby(told["job"]).cumsum() > 0
+    first, last = (told.drop_duplicates("job", keep=keep) for keep in ("first", "last"))
+    first, last = first.set_index("job"), last.set_index("job")
+    first["begins"] = told[~worked].groupby("job")["step"].first()
+    last["step"] = told.groupby("job")["step"].last()
+    is_later = (first["begins"] > 0) | (first["attempt"] > max(first["attempt"].min(), 0))
+    later = {*first.index[is_later]}
+    pairs = [
+        (job.Index, before.Index)
+        for job in first[is_later | ~first["event"].isin(BEGINS)].itertuples()
+        for before in last.itertuples()
+        if {job.Index, before.Index} <= unnamed and _goes_on(job, before)
+    ]
+    after, befores = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for job, before in pairs:
+        after[before].add(job)
+        befores[job].add(before)
+    goes_on = dict[str, str]()
+    for job, before in pairs:
+        if after[before] - {job} <= after[job] and befores[job] - {before} <= befores[before]:
+            goes_on[job] = goes_on.get(before, before)
+    return goes_on, (later | befores.keys()) - goes_on.keys()
+
+
+def _goes_on(job: Any, before: Any) -> bool:
+    """Whether a log begins in the middle of the attempt with which another ends, or with the next.
+
+    `job` is the first event of one, `before` the last of the other, which has not finished.
+    """
+    if before.time_ns > job.time_ns or job.Index == before.Index:
+        return False
+    if before.event == "job.end" and word_of(before.outcome) in DONE:
+        return False
+    if job.event not in BEGINS:
+        return bool(job.attempt == before.attempt and not job.step < before.step)
+    next_one = before.attempt + (before.event != "job.start")
+    return bool(job.attempt == next_one and before.attempt >= 0 and not job.begins > before.step)
 
 
 def _with_job(table: pa.Table, default_job: str, path: Path) -> pa.Table:
@@ -192,7 +251,8 @@ def _one_log(files: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
 
 def _lines(path: Path) -> Iterator[bytes]:
     with opened(path, None) as bare, io.BufferedReader(bare) as file:
-        yield from iter(lambda: file.readline(PIECE_BYTES), b"")
+        while line := file.readline(PIECE_BYTES):
+            yield b"".join(line.split())  # copies may end lines, or write JSON, otherwise
 
 
 def _tables(
