@@ -209,8 +209,10 @@ def _drift_h(duration_h: Floats, resolution_h: float) -> tuple[float, ...]:
     in_h, off_h = np.split(np.array([np.roll(duration_h, -a) for a in at]), [tenth], axis=1)
     how: Any = "exact" if tenth <= 8 else "asymptotic"
     p_tenth = stats.mannwhitneyu(in_h, off_h, method=how, axis=1).pvalue
-    parts = (np.split(duration_h, [n - n // last]) for last in (5, 3))
-    p_part = min(p_tenth.min(), *(stats.mannwhitneyu(*part, method=how).pvalue for part in parts))
+    p_part = float(p_tenth.min())
+    for last in (n // 5, n // 3):
+        test = stats.mannwhitneyu(duration_h[-last:], duration_h[:-last], method=how)
+        p_part = min(p_part, float(test.pvalue))
     ranks = stats.rankdata(duration_h)
     apart = np.square(np.diff(ranks)).sum() / max(np.square(ranks - ranks.mean()).sum(), 1.0)
     p_alike = stats.norm.cdf((apart - 2.0) * sqrt(5 * n + 7) / sqrt(20))  # variance 20 / (5 n + 7)

@@ -168,11 +168,12 @@ def _later(
     first["begins"] = told[~worked].groupby("job")["step"].first()
     last["step"] = told.groupby("job")["step"].last()
     is_later = (first["begins"] > 0) | (first["attempt"] > max(first["attempt"].min(), 0))
-    later = {*first.index[is_later]}
+    ones: Any = first[is_later | ~first["event"].isin(BEGINS)].itertuples()
+    others_before: Any = [*last.itertuples()]
     pairs = [
         (job.Index, before.Index)
-        for job in first[is_later | ~first["event"].isin(BEGINS)].itertuples()
-        for before in last.itertuples()
+        for job in ones
+        for before in others_before
         if {job.Index, before.Index} <= unnamed and _goes_on(job, before)
     ]
     after, befores = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
@@ -183,7 +184,7 @@ def _later(
     for job, before in pairs:
         if after[before] - {job} <= after[job] and befores[job] - {before} <= befores[before]:
             goes_on[job] = goes_on.get(before, before)
-    return goes_on, (later | befores.keys()) - goes_on.keys()
+    return goes_on, {*first.index[is_later], *befores} - goes_on.keys()
 
 
 def _goes_on(job: Any, before: Any) -> bool:
