@@ -116,7 +116,9 @@ class JobProfile:
         value: float | None = getattr(self, name)
         if value is None:
             words, key = NEEDED_FACTS[name]
-            raise MissingKeyError(f"{by} needs {words}: give `{key}`", key)
+            sent = name == "state_bytes" and self.node_bytes_per_h is None
+            more = " (and to send it `cluster.link`)" * sent
+            raise MissingKeyError(f"{by} needs {words}: give `{key}`{more}", key)
         return value
 
     def to_peers_h(self, copies: int) -> float:

@@ -290,8 +290,14 @@ CASES: list[Case] = [
     Case("starts-of-one-number", {"e.jsonl": lines(*[(at_s, name, {**said, "attempt": 0})
         for at_s, name, said in job()])}, "ledger e.jsonl",
         BY_EVENTS | {"frames.hours.5.hours": 170 / 3600, "frames.hours.6.hours": 100 / 3600}),
-    Case("saves-of-which-only-the-user-knows-how-often", {"a.csv": SAVED}, BACKTEST,
-        refused=("its log does not show the interval between saves",)),
+    Case("all-that-a-replay-lacks", {"a.csv": SAVED}, "backtest a.csv --recovery gemini "
+        "--time-unit s", refused=("a: its log does not show the interval between saves: give it",
+            "; times no save: give it, as in --set", "needs the state of a node: give `cluster.state` (",
+            "and to send it `cluster.link`)")),
+    Case("a-table-calibrated", {"a.csv": "start,end,last_step\n" + "".join(
+        f"{11 * n},{11 * n + 10},{1000 + 900 * n}\n" for n in range(9))},
+        "calibrate a.csv --time-unit h --saves-every 60min",
+        says=("8 gaps between failures", "the logs time no save (0 s here)")),
     Case("saves-as-often-as-no-time", {"a.csv": SAVED}, f"{BACKTEST} --saves-every 0s",
         refused=("--saves-every: '0s' must be longer than no time",)),
     Case("a-crash-loop", {"e.jsonl": crash_loop()}, "ledger e.jsonl", {"values.n_failures": 33}),
@@ -375,7 +381,7 @@ CASES: list[Case] = [
         (at_s + 500 * (at_s > 2060), *said) for at_s, *said in at_two_paces()[:11]])},
         "ledger e.jsonl", {"values.inferred.delays": 1}, says=("1 delays that no event explains",)),
     Case("saves-without-their-time", {"g.log": GOOGLE}, "calibrate g.log",
-        says=("the logs time no save (0 s here): give it, as in --set costs.save='30 s'",)),
+        says=("time no save (0 s here): `cprsim run --set costs.save='30 s'` gives it",)),
     Case("events-in-an-array", {"e.jsonl": f"[{lines(*job()).replace('}', '},')}]"},
         "ledger e.jsonl", refused=("e.jsonl:1: no line is an event", "`jq -c '.[]'`")),
     Case("dates-of-another-form", {"a.csv": f"{TABLE}02.03.2026 08:00,02.03.2026 09:00,10,10,\n"},

@@ -225,7 +225,7 @@ def test_a_calibrated_scenario_is_valid_and_written_once(histories, tmp_path) ->
         (("backtest", "LOG", "--recovery", "gemini"), "recovery.1"),
         (("backtest", "LOG", "--recovery", "{a: ["), "--recovery: is not valid YAML"),
         (("backtest", "LOG", "--recovery", "full", "--set", "prices=["), "--set prices: is not"),
-        (("calibrate", ATTEMPTS, "--saves-every", "30 min"), "the logs time no save"),
+        (("calibrate", ATTEMPTS), "the interval between saves: give it, as in --saves-every"),
     ],
 )
 def test_what_is_wrong_is_said_with_exit_code_2(histories, arguments, told) -> None:

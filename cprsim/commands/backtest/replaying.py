@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf, isfinite, isnan
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from cprsim.errors import ParameterError, ScenarioError, counted
 from cprsim.failures.sources import stream
 from cprsim.job.policy import Policy
 from cprsim.job.records import PARTS, Floats
-from cprsim.logs.jobs.facts import LoggedJob, facts_of
+from cprsim.logs.jobs.facts import NO_INTERVAL, LoggedJob, facts_of
 from cprsim.logs.jobs.ledger import JobLedger
 from cprsim.results.metrics import accuracy_columns
 from cprsim.results.money import AUC_LOSS, Billed, Bills, JobPrices, JobUse, prices_of, summed
@@ -88,13 +88,24 @@ def backtests(
     for number, job in enumerate(counted("replaying jobs", jobs)):
         try:
             facts = facts_of(job)
-            if not (len(job.save_stalls_h) or gives_save):
-                message = f"{job.job}: its log times no save: give it, as in --set"
-                raise ParameterError(f"{message} costs.save='20 s'")
         except ParameterError as error:
             left_out.append(str(error))
             continue
-        experiment = logged.experiment_of(logged.scenario_of(facts, entries, n_nodes), overrides)
+        lacks, given = list[str](), [*overrides]
+        if isnan(facts.interval_h):
+            lacks.append(f"does not show {NO_INTERVAL}")
+        if not (len(job.save_stalls_h) or gives_save):
+            lacks.append("times no save: give it, as in --set costs.save='20 s'")
+            given.append("costs.save=20 s")
+        try:
+            experiment = logged.experiment_of(logged.scenario_of(facts, entries, n_nodes), given)
+        except ParameterError as error:
+            if not lacks:
+                raise
+            lacks.append(str(error))
+        if lacks:
+            left_out.append(f"{job.job}: its log {'; '.join(lacks)}")
+            continue
         replayed.append(Backtest(facts, _replayed(facts, experiment, n_draws, seed, number)))
     if not replayed:
         raise ParameterError("no job can be replayed: " + "; ".join(left_out[:3]))

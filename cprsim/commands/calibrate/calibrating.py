@@ -57,11 +57,13 @@ def calibrate(
         raise ParameterError(
             f"the logs hold {gaps.n_observed} failures: {FEWEST_FAILURES} at least make a scenario"
         )
+    untold = sum(isnan(job.save_every) for job in jobs)
+    if untold == len(jobs):
+        raise ParameterError(f"the logs do not show {facts.NO_INTERVAL}")
     ranking = rank(gaps, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
     costs = _costs(jobs, n_bootstrap, seed)
     scenario, origins = _scenario(jobs, ranking.best, costs, n_nodes)
     experiment_of(scenario.sections, ())  # whatever is wrong with it is said now
-    untold = sum(isnan(job.save_every) for job in jobs)
     spread = ranking.best.spread
     is_off = spread is not None and _within(spread) != spread.mean
     notes = [
@@ -69,7 +71,7 @@ def calibrate(
            f"{_within(spread):g}"] if is_off and spread is not None else []),
         *([f"how often {count(untold, 'job')} saved can't be told: --saves-every says it"] if untold
           else []),
-        *(f"the logs time no {kind} (0 s here): give it, as in --set costs.{kind}='30 s'"
+        *(f"the logs time no {kind} (0 s here): `cprsim run --set costs.{kind}='30 s'` gives it"
           for kind in ("save", "load") if kind not in {cost.name for cost in costs}),
         *facts.crash_loops(jobs),
         *(note for cost in costs for note in cost.notes),
@@ -105,9 +107,6 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
     if 0.0 in costs_h["warmup"]:  # no family has such
         costs_h["warmup"] = [float(np.mean(costs_h["warmup"]))] * len(costs_h["warmup"])
     timed = [(kind, one) for kind, hours in costs_h.items() for one in hours if 0 < one < inf]
-    if not any(job.n_saves for job in jobs):
-        message = "the logs time no save, which a scenario needs: `cprsim backtest --set "
-        raise ParameterError(f"{message}costs.save='20 s'` takes it from you, also for tables")
     apart_h = 1e6 * np.arange(len(timed), dtype=np.float64)  # they do not overlap
     transfers = pd.DataFrame(timed, columns=["kind", "duration_h"]).assign(
         n_bytes=nan, start_h=apart_h, resolution_h=RESOLUTION_H
@@ -127,6 +126,7 @@ def _scenario(
     """The scenario, and where its numbers come from."""
     useful_h, step_s = _median(job.useful_h.mean for job in jobs), _median(j.step_s for j in jobs)
     every_h = _median(map(facts.interval_h, jobs))  # of progress
+    by = "steps of the saves" if any(job.n_saves for job in jobs) else "as given"
     fitted = costs_fragment(costs, "the logs")
     sections = {
         "name": "calibrated",
@@ -152,7 +152,7 @@ def _scenario(
          "median over jobs of the time of a step between saves"),
         ("MTBF", f"{fit.mean.mean:.4g} h ({fit.mean.low:.4g} to {fit.mean.high:.4g})",
          f"{fit.family}, {fit.n_observed} gaps between failures of a job, best by AIC"),
-        ("interval", f"{every_h:.4g} h of progress", "steps of the saves; full recovery ran"),
+        ("interval", f"{every_h:.4g} h of progress", f"{by}; full recovery ran"),
         *((cost.name, f"{cost.mean.mean * 3600:.4g} s",
            f"{cost.family}, {cost.lifetimes.n} with start and end") for cost in costs),
     ]  # fmt: skip

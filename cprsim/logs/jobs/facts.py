@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import ceil, isfinite, isnan
+from math import ceil, isfinite
 
 import numpy as np
 
@@ -25,6 +25,7 @@ MOST_FAILURES = 100_000
 LOOPS_BEYOND = 3  # failures in one recovery
 LOOP_H = 0.5  # of work, at most, between two failures of a crash loop
 SAME_STEP = 0.5  # of the steps made: two failures less apart are at one step
+NO_INTERVAL = "the interval between saves: give it, as in --saves-every '30 min'"
 APART_H = 1e-6  # hours between failures, at least: a simulation tells such instants apart
 
 
@@ -33,7 +34,7 @@ class LoggedJob:
     """Inputs for a simulation of the job, from its log."""
 
     ledger: JobLedger
-    interval_h: float  # of progress, between saves; infinite: none
+    interval_h: float  # of progress, between saves; infinite: none, NaN: unknown
     costs_h: dict[str, float]  # save, and each of `COSTS`: means over failures
     own_h: dict[str, Floats]  # of `COSTS`: (n_failures, n_draws)
     failed_h: Floats  # of each failure, since the job's first step: (n_failures, n_draws)
@@ -63,18 +64,12 @@ def facts_of(job: JobLedger) -> LoggedJob:
         raise ParameterError(f"{job.job}: no failure in its log: nothing to replay")
     if job.useful_h.mean <= 0 or not isfinite(job.step_s):
         raise ParameterError(f"{job.job}: its log has no steps to tell useful work by")
-    every_h = interval_h(job)
-    if isnan(every_h):
-        raise ParameterError(
-            f"{job.job}: its log does not show the interval between saves: give it, as in "
-            "--saves-every '30 min'"
-        )
     rng = stream(0, 0, "backtest/cut")
     own_h = {kind: _own_h(kind, failures, rng) for kind in COSTS}
-    save_h = float(job.save_stalls_h.mean()) if len(job.save_stalls_h) else 0.0
-    means_h = {kind: float(own_h[kind].mean()) for kind in COSTS}
+    means_h = {"save": float(job.save_stalls_h.mean()) if len(job.save_stalls_h) else 0.0}
+    means_h |= {kind: float(own_h[kind].mean()) for kind in COSTS}
     failed_h = np.array([failure.at_h for failure in failures]) - job.parts["start"].mean
-    return LoggedJob(job, every_h, {"save": save_h, **means_h}, own_h, failed_h, *clock_of(job))
+    return LoggedJob(job, interval_h(job), means_h, own_h, failed_h, *clock_of(job))
 
 
 def interval_h(job: JobLedger) -> float:
