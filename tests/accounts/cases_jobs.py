@@ -292,8 +292,8 @@ CASES: list[Case] = [
         BY_EVENTS | {"frames.hours.5.hours": 170 / 3600, "frames.hours.6.hours": 100 / 3600}),
     Case("all-that-a-replay-lacks", {"a.csv": SAVED}, "backtest a.csv --recovery gemini "
         "--time-unit s", refused=("a: its log does not show the interval between saves: give it",
-            "; times no save: give it, as in --set", "needs the state of a node: give `cluster.state` (",
-            "and to send it `cluster.link`)")),
+            "; times no save: give it, as in --set", "it needs the state of a node: give "
+            "`cluster.state` (and to send it `cluster.link`)")),
     Case("a-table-calibrated", {"a.csv": "start,end,last_step\n" + "".join(
         f"{11 * n},{11 * n + 10},{1000 + 900 * n}\n" for n in range(9))},
         "calibrate a.csv --time-unit h --saves-every 60min",
@@ -429,6 +429,11 @@ CASES: list[Case] = [
         name, rows in (("a.csv", ("0,10,1000", "11,21,1950")), ("b.csv", ("11,21,1950",
             "22,32,2900")))}, "ledger a.csv b.csv --time-unit h",
         {"values.n_jobs": 1, "values.n_failures": 2}),
+    Case("many-events-in-other-words", {"e.jsonl": lines(*job()).replace("failure", "crash")},
+        "ledger e.jsonl", {"values.n_failures": 1}, says=(
+            "2 events 'crash', 'crash.detected' left out: no event of docs/events.md 83.",)),
+    Case("nodes-in-lists", {"e.jsonl": lines(*job(), node=["n1", "n2"])}, "ledger e.jsonl",
+        refused=("e.jsonl:1: node: ['n1', 'n2'] is not a text; so in 12 events",)),
     Case("events-with-other-signs", {"e.jsonl": lines(*job()).replace("save.", "save_")},
         "ledger e.jsonl", refused=("e.jsonl: 'save_start' is no event: write save.start",)),
     Case("lines-that-name-no-job", {"e.jsonl": lines(*job(), job="j") + lines(

@@ -95,4 +95,5 @@ def backtest(
         n_draws=draws,
         seed=seed,
     )
-    return answer_of_backtest(replayed, left_out, list(map(str, events.notes)))
+    notes = list(map(str, events.notes))
+    return answer_of_backtest(replayed, left_out, notes, events.much_left_out)

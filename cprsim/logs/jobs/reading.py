@@ -20,7 +20,7 @@ from pyarrow import json as arrow_json
 
 from cprsim.errors import one_line
 from cprsim.events import EVENTS, FIELDS
-from cprsim.failures.outages import Note
+from cprsim.failures.outages import Note, n_rows
 from cprsim.logs.columns import plain
 from cprsim.logs.files import opened, trace_error
 from cprsim.logs.jobs import google, slurm_jobs
@@ -32,7 +32,7 @@ from cprsim.logs.reading import require_no_print
 HEAD_BYTES_OF_EVENTS = 1 << 18
 PIECE_BYTES = 1 << 24
 EVENTS_AT_ONCE = 1 << 16
-MANY = 0.1  # of a piece's events
+MANY = 0.1  # of the events, or of those of a piece
 MOST_LINES_SHOWN = 3  # lines that can't be read, by their numbers; names of unknown events
 NS_PER_S = 1e9
 NOT_READ = ("revert", "save.wait")  # of partial recovery: refused, as the field `part`
@@ -75,6 +75,13 @@ class Events:
     steps: pd.DataFrame  # `progress` that says no more than a step: job, time_ns, step, attempt
     others: pd.DataFrame  # all other events, with all fields that are read
     notes: tuple[Note, ...] = ()
+
+    @property
+    def much_left_out(self) -> list[str]:
+        """What was left out, if it is more than a tenth of all; the answer begins with it."""
+        n, n_read = n_rows(self.notes, "dropped"), len(self.steps) + len(self.others)
+        is_much = n > MANY * (n + n_read)
+        return [str(note) for note in self.notes if is_much and note.kind == "dropped" and note.n]
 
     def by_job(self) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
         """Job after job: its name, and its rows in order of time; those of one instant as read."""
@@ -371,7 +378,8 @@ def _line_by_line(
         events.append({k: str(value) if k in EVENT_TEXTS else value for k, value in fields.items()})
     if len(misfits) > min(len(events), 1 + MANY * len(events)):
         number, name, value = misfits[0]
-        kinds: dict[Any, str] = {str: "a text", int: "a whole number, without quotes"}
+        kinds: dict[Any, str] = {int: "a whole number, without quotes"}
+        kinds |= dict.fromkeys((str, (str, int)), "a text")
         right = kinds.get(FIELDS.get(name, str), "a number, without quotes")
         message = f"{value!r} is not {right}; so in {len(misfits)} events"
         raise trace_error(path, number, message, name)

@@ -18,7 +18,8 @@ from cprsim.logs.times import read_lengths
 
 NO_EVENTS = (
     "is a table of sacct, without steps and saves: `cprsim ledger` books the node-hours of such "
-    f"tables alone, `cprsim fit` the failures; write it with {SACCT}"
+    "tables alone, `cprsim fit` the failures, both where bars stand between the columns; write "
+    f"it with {SACCT}"
 )
 BY_NODE, BY_JOB, REQUEUED, RUNS = "failed: node", "failed: job", "requeued: cause unknown", "runs"
 STATES = {
