@@ -434,6 +434,9 @@ CASES: list[Case] = [
             "2 events 'crash', 'crash.detected' left out: no event of docs/events.md 83.",)),
     Case("nodes-in-lists", {"e.jsonl": lines(*job(), node=["n1", "n2"])}, "ledger e.jsonl",
         refused=("e.jsonl:1: node: ['n1', 'n2'] is not a text; so in 12 events",)),
+    Case("a-job-told-by-two-ranks", {"e.jsonl": lines(*[(at_s + 0.3 * rank, name, {
+        **said, "rank": rank}) for at_s, name, said in job() for rank in (0, 1)])},
+        "ledger e.jsonl", {"values.n_saves": 1, "values.inferred.half_saves": 0}),
     Case("events-with-other-signs", {"e.jsonl": lines(*job()).replace("save.", "save_")},
         "ledger e.jsonl", refused=("e.jsonl: 'save_start' is no event: write save.start",)),
     Case("lines-that-name-no-job", {"e.jsonl": lines(*job(), job="j") + lines(

@@ -292,7 +292,7 @@ def _tables(
         message += f", but {one_line(''.join(lines[:1]))!r}"
         if re.match(r"\s*(\[\s*)*\{", head):
             what = "write one JSON object a line with time_unix_nano, in ns, and event at its top"
-            message = f"no line is an event: {what} (`jq -c '.[]'` unpacks arrays), or a CSV"
+            message = f"no line is an event: {what} (`jq -c .`, `jq -c '.[]'` of arrays), or a CSV"
         elif '{"time_unix_nano"' in head:
             message = "events stand behind other text: sed -n 's/^[^{]*{/{/p' FILE leaves it out"
         raise trace_error(path, 1, message)

@@ -470,6 +470,9 @@ class JobTimeline:
             return
         under_way = [save for save in run.saves if save.open and event.save_id in ("", save.name)]
         save = min(under_way, key=lambda save: save.step != step, default=None)  # else the oldest
+        last = run.saves[-1] if run.saves else LoggedSave()
+        if save is None and last.committed and at_s <= last.stalled_until_s + NEAR_S:
+            return  # another rank says the same
         if save is None:  # its start is missing
             save = LoggedSave(step=step, name=event.save_id)
             run.saves.append(save)
@@ -491,6 +494,8 @@ class JobTimeline:
         is_again = (last.open or last.committed) and last.step == event.step
         if is_again and at_s > since_s + NEAR_S:
             raise self.contradiction(at_s, f"step {event.step:g} is saved again")
+        if is_again and event.save_id == last.name:
+            return  # another rank says the same
         self._end_stalls()
         self._run.saves.append(LoggedSave(at_s, event.step, name=event.save_id))
         self._run.see(at_s, event.step)
