@@ -191,7 +191,7 @@ def _later(
     for job, before in pairs:
         if after[before] - {job} <= after[job] and befores[job] - {before} <= befores[before]:
             goes_on[job] = goes_on.get(before, before)
-    return goes_on, {*first.index[is_later], *befores} - goes_on.keys()
+    return goes_on, {*first.index[is_later], *(job for job, _ in pairs)} - goes_on.keys()
 
 
 def _goes_on(job: Any, before: Any) -> bool:
