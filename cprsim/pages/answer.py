@@ -135,6 +135,15 @@ class Answer:
         """
         return write_page(self.document, Path(file), title)[0]
 
+    def beginning_with(self, remarks: Sequence[str]) -> Answer:
+        """A copy that begins with some of its remarks."""
+
+        def made() -> Document:
+            others = [remark for remark in self.document.remarks if remark not in remarks]
+            return replace(self.document, answer=[*remarks, *self.document.answer], remarks=others)
+
+        return replace(self, make_document=made)
+
     def with_files(self, files: Iterable[Path]) -> Answer:
         """A copy with further written files."""
         return replace(self, files=tuple(files), make_document=lambda: self.document)

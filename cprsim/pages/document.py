@@ -66,15 +66,14 @@ Block = Words | Table | ListingBlock | Picture
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and its blocks; words without a paragraph are left out."""
+    """A heading and its blocks; words without a paragraph, tables without a column are left out."""
 
     heading: str
     blocks: Sequence[Block]
 
     def __post_init__(self) -> None:
-        filled = [
-            block for block in self.blocks if not isinstance(block, Words) or block.paragraphs
-        ]
+        said = (getattr(one, "paragraphs", getattr(one, "columns", one)) for one in self.blocks)
+        filled = [one for one, has in zip(self.blocks, said, strict=True) if has]
         object.__setattr__(self, "blocks", filled)
 
 

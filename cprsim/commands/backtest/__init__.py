@@ -95,5 +95,5 @@ def backtest(
         n_draws=draws,
         seed=seed,
     )
-    notes = list(map(str, events.notes))
-    return answer_of_backtest(replayed, left_out, notes, events.much_left_out)
+    answer = answer_of_backtest(replayed, left_out, list(map(str, events.notes)))
+    return answer.beginning_with(events.much_left_out)

@@ -27,10 +27,7 @@ MUCH_MORE = 1.5  # times the hours lost: a replay that is said to lose more
 
 
 def answer_of_backtest(
-    jobs: Sequence[Backtest],
-    left_out: Sequence[str],
-    notes: Sequence[str] = (),
-    much_left_out: Sequence[str] = (),
+    jobs: Sequence[Backtest], left_out: Sequence[str], notes: Sequence[str] = ()
 ) -> Answer:
     """The answer of a backtest: costs under each system, advice, and reasons for skipped jobs.
 
@@ -66,12 +63,11 @@ def answer_of_backtest(
     ledgers = [job.facts.ledger for job in jobs]
     loops, ends = crash_loops(ledgers), notes_on_ends(ledgers)
     money = [cheapest(costs, best)] if costs else []
-    advice = _advice(best, saved, of_h, second, more)
     remarks = [*money, *(f"Left out: {why}." for why in left_out), *notes, *loops, *limited, *ends]
     return Answer(
         "backtest",
         count(len(jobs), "job"),
-        lambda: _document(jobs, [*much_left_out, advice], frames, remarks, costs),
+        lambda: _document(jobs, _advice(best, saved, of_h, second, more), frames, remarks, costs),
         frames,
         values,
     )
@@ -113,7 +109,7 @@ def _job(job: Backtest) -> dict[str, Any]:
 
 def _document(
     jobs: Sequence[Backtest],
-    answer: Sequence[str],
+    advice: str,
     frames: Mapping[str, pd.DataFrame],
     remarks: Sequence[str],
     costs: Bills,
@@ -123,7 +119,7 @@ def _document(
     return Document(
         title=f"What another recovery system would have cost: {name}",
         question="What would these jobs have cost under another recovery system?",
-        answer=answer,
+        answer=[advice],
         table=_systems(frames["systems"], frames["jobs"]),
         remarks=[
             *remarks,

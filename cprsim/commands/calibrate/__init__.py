@@ -75,5 +75,5 @@ def calibrate(
         write_new(Path(save), str(calibration.scenario))
     notes = [*map(str, events.notes), *calibration.notes, *notes_on_ends(jobs)]
     files = [] if save is None else [Path(save)]
-    much = events.much_left_out
-    return answer_of_calibrate(calibration, predicted, why_not, notes, much, files)
+    answer = answer_of_calibrate(calibration, predicted, why_not, notes, files)
+    return answer.beginning_with(events.much_left_out)

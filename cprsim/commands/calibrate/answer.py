@@ -25,7 +25,6 @@ def answer_of_calibrate(
     half: Mapping[str, Any] | None,
     why_not: str,
     notes: Sequence[str],
-    much_left_out: Sequence[str],
     files: Sequence[Path],
 ) -> Answer:
     """The scenario of some logs, and the later half predicted from the earlier one, or why not."""
@@ -41,7 +40,7 @@ def answer_of_calibrate(
     document = Document(
         title="Which scenario the logs of jobs make",
         question="Which scenario do these logs make, and does it predict them?",
-        answer=[*much_left_out, *(not_compared if half is None else _verdict(half))],
+        answer=not_compared if half is None else _verdict(half),
         table=Table("Numbers of the scenario", ["number", "value", "where from"],
                     calibration.origins, ["value", "where from"]),
         remarks=notes,

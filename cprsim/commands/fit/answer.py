@@ -155,14 +155,11 @@ def _what_fits(frames: Frames) -> list[Block]:
     }  # fmt: skip
     parameters = {"times": "", "family": "family", "parameter": "parameter", "value": "value"}
     words = {r"_h$": "", r"^hazard_from_(.*)$": r"hazard from age \1, 1/h", "_": " "}
-    in_words = frames["parameters"].replace({"parameter": words}, regex=True)
+    in_words = frames["parameters"].replace({"parameter": words}, regex=True)  # none, if all fixed
     not_fitted = frames["times"].query("not_fitted != ''")
-    tables = [
+    return [
         _table(frames["families"], "Families, the best by AIC first", families),
         _table(in_words, "Parameters, times in hours (95 %)", parameters),
-    ]
-    return [
-        *(table for table in tables if table.rows),  # none, if all are fixed
         Words([f"Not fitted to {row.times}: {row.not_fitted}." for row in not_fitted.itertuples()]),
     ]
 

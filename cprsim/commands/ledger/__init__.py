@@ -73,8 +73,8 @@ def ledger(
     events = read_named(logs, time_unit)
     watch.doing("booking the hours")
     jobs = ledgers(events, seed=seed)
-    notes = [*map(str, events.notes), *notes_on_ends(jobs)]
-    return answer_of_ledger(jobs, notes, events.much_left_out)
+    answer = answer_of_ledger(jobs, [*map(str, events.notes), *notes_on_ends(jobs)])
+    return answer.beginning_with(events.much_left_out)
 
 
 def read_named(logs: Sequence[str | Path], time_unit: str | None) -> Events:

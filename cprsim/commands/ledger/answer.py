@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from math import isfinite, isnan
 from typing import Any
 
@@ -19,9 +18,7 @@ MOST_INCIDENTS, MOST_JOBS = 20, 200  # on a page; JSON has all
 PART_TITLES = {"useful": "useful work", "lost": "lost work", "wait": "wait for a node"}
 
 
-def answer_of_ledger(
-    jobs: Sequence[JobLedger], notes: Sequence[str], much_left_out: Sequence[str]
-) -> Answer:
+def answer_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Answer:
     """The answer of a ledger of some jobs; `notes` name the skipped parts of their logs."""
     hours = [{"part": name, **total.columns("hours")} for name, total in total_hours(jobs).items()]
     charged = sorted(
@@ -42,8 +39,7 @@ def answer_of_ledger(
         "notes": list(notes),
     }
     name = count(len(jobs), "job")
-    make_document = partial(_document, jobs, frames, values, much_left_out)
-    return Answer("ledger", name, make_document, frames, values)
+    return Answer("ledger", name, lambda: _document(jobs, frames, values), frames, values)
 
 
 def _job(job: JobLedger) -> dict[str, Any]:
@@ -80,10 +76,7 @@ def _incident(incident: Charged) -> dict[str, Any]:
 
 
 def _document(
-    jobs: Sequence[JobLedger],
-    frames: dict[str, pd.DataFrame],
-    values: dict[str, Any],
-    much_left_out: Sequence[str],
+    jobs: Sequence[JobLedger], frames: dict[str, pd.DataFrame], values: dict[str, Any]
 ) -> Document:
     hours, wall_h, name = records_of(frames["hours"]), values["wall_h"], count(len(jobs), "job")
     useful, *others = hours
@@ -94,19 +87,17 @@ def _document(
     inferred = [f"Inferred: {n:,} {INFERRED[key]}." for key, n in values["inferred"].items() if n]
     inferred = inferred or ["Nothing had to be inferred."]
     n_first = bool(values["inferred"]["leaps"])  # attempts are missing
-    notes = [note for note in values["notes"] if note not in much_left_out]
     return Document(
         title=f"Where the hours of {name} went",
         question="What did failures and saves cost these jobs?",
         answer=[
-            *much_left_out,
             f"{share} of {significant(wall_h)} h were useful work; the largest other part "
             f"({significant(most['hours'])} h) was {PART_TITLES.get(most['part'], most['part'])}.",
             f"{name}, {values['n_failures']:,} failures, {values['n_saves']:,} saves. "
             "95 % intervals: uncertainty from values missing in the logs.",
         ],
         table=_parts(hours, wall_h),
-        remarks=[*inferred[:n_first], *notes, *inferred[n_first:]],
+        remarks=[*inferred[:n_first], *values["notes"], *inferred[n_first:]],
         sections=[
             Section("The worst incidents", [_incidents(frames["incidents"], frames["jobs"])]),
             Section("Job by job", [_jobs(frames["jobs"])]),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -102,13 +102,12 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     jobs, notes = dict[str, None](), list[Note]()
     unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
     job_of = _job_names([file for path in paths for file in _files(path)])
-    shared = [*_one_log([*job_of])]
-    for file, other in shared:
+    for file, other in [*_one_log([*job_of])]:
         job_of |= {one: job_of[file] for one, job in job_of.items() if job == job_of[other]}
         notes.append(
             Note("merged", None, f"{file.name} and {other.name} have lines in common: one log")
         )
-    for number, (file, job) in enumerate(job_of.items()):
+    for file, job in job_of.items():
         n_events = 0
         for table in _tables(file, damaged, notes, time_unit):
             is_known = compute.field("event").isin((*EVENTS, *NOT_READ))
@@ -122,8 +121,7 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
             is_plain = (compute.field("event") == "progress") & (compute.field("part") == "")
             is_step = is_plain & ~compute.field("step").is_nan()
             steps.append(table.filter(is_step).select(["job", "time_ns", "step", "attempt"]))
-            others = table.filter(~is_step)
-            other_tables.append(others.append_column("file", pa.repeat(number, len(others))))
+            other_tables.append(table.filter(~is_step))
         if not n_events:
             said = f": it has {one_line(', '.join(unknown))}" * bool(unknown)
             raise trace_error(file, None, f"holds no event of docs/events.md{said}")
@@ -131,11 +129,6 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
         pa.concat_tables(tables).unify_dictionaries().to_pandas()
         for tables in (steps, other_tables)
     )
-    if shared:  # what two files tell is one event, what one file tells twice may be two
-        each = [*of_others.columns]
-        nth = of_others.groupby(each, dropna=False, observed=True, sort=False).cumcount()
-        of_others = of_others[~of_others.assign(nth=nth).drop(columns="file").duplicated()]
-    of_others = of_others.drop(columns="file")
     goes_on, later = dict[str, str](), set[str]()
     if len(jobs) > 1:
         goes_on, later = _later(of_steps, of_others, {*job_of.values()})
@@ -151,12 +144,8 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     ):
         listed = ", ".join(names[:MOST_LINES_SHOWN]) + ", ..." * (len(names) > MOST_LINES_SHOWN)
         notes += [Note("dropped" if n else "assumed", n, words.format(listed))] * bool(names)
-    return Events(
-        tuple(job for job in jobs if job not in goes_on),
-        of_steps,
-        of_others,
-        tuple(dict.fromkeys(notes)),
-    )
+    of_jobs = tuple(job for job in jobs if job not in goes_on)
+    return Events(of_jobs, of_steps, of_others, tuple(dict.fromkeys(notes)))
 
 
 def _later(
@@ -164,7 +153,7 @@ def _later(
 ) -> tuple[dict[str, str], set[str]]:
     """The unnamed job that each of others goes on; and jobs whose first attempts are missing.
 
-    It goes on the only one that it can, and that no other can: others lie before or after both.
+    It goes on the only one that it can and that no earlier one goes on.
     """
     ends = steps.groupby("job", observed=True)["time_ns"].agg(["idxmin", "idxmax"])
     told = pd.concat([others, steps.loc[np.unique(ends)].assign(event="progress")])
@@ -175,23 +164,17 @@ def _later(
     first["begins"] = told[~worked].groupby("job")["step"].first()
     last["step"] = told.groupby("job")["step"].last()
     is_later = (first["begins"] > 0) | (first["attempt"] > max(first["attempt"].min(), 0))
-    ones: Any = first[is_later | ~first["event"].isin(BEGINS)].itertuples()
-    others_before: Any = [*last.itertuples()]
-    pairs = [
-        (job.Index, before.Index)
-        for job in ones
-        for before in others_before
-        if {job.Index, before.Index} <= unnamed and _goes_on(job, before)
-    ]
-    after, befores = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
-    for job, before in pairs:
-        after[before].add(job)
-        befores[job].add(before)
-    goes_on = dict[str, str]()
-    for job, before in pairs:
-        if after[before] - {job} <= after[job] and befores[job] - {before} <= befores[before]:
-            goes_on[job] = goes_on.get(before, before)
-    return goes_on, {*first.index[is_later], *(job for job, _ in pairs)} - goes_on.keys()
+    goes_on, later = dict[str, str](), {*first.index[is_later]}
+    begin, end = (of[of.index.isin(unnamed)].itertuples() for of in (first, last))
+    left: dict[str, Any] = {str(before.Index): before for before in end}
+    for job in cast("Iterator[Any]", begin):
+        can = [name for name, before in left.items() if _goes_on(job, before)]
+        if len(can) == 1:
+            del left[can[0]]
+            goes_on[job.Index] = goes_on.get(can[0], can[0])
+        elif can:
+            later.add(job.Index)
+    return goes_on, later - goes_on.keys()
 
 
 def _goes_on(job: Any, before: Any) -> bool:
@@ -199,9 +182,8 @@ def _goes_on(job: Any, before: Any) -> bool:
 
     `job` is the first event of one, `before` the last of the other, which has not finished.
     """
-    if before.time_ns > job.time_ns or job.Index == before.Index:
-        return False
-    if before.event == "job.end" and word_of(before.outcome) in DONE:
+    finished = before.event == "job.end" and word_of(before.outcome) in DONE
+    if finished or before.time_ns > job.time_ns or job.Index == before.Index:
         return False
     if job.event not in BEGINS:
         return bool(job.attempt == before.attempt and not job.step < before.step)

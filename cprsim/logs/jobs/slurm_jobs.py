@@ -18,8 +18,7 @@ from cprsim.logs.times import read_lengths
 
 NO_EVENTS = (
     "is a table of sacct, without steps and saves: `cprsim ledger` books the node-hours of such "
-    "tables alone, `cprsim fit` the failures, both where bars stand between the columns; write "
-    f"it with {SACCT}"
+    f"tables alone, `cprsim fit` failures; with bars between columns, as of {SACCT}"
 )
 BY_NODE, BY_JOB, REQUEUED, RUNS = "failed: node", "failed: job", "requeued: cause unknown", "runs"
 STATES = {

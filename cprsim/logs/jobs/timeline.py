@@ -30,7 +30,7 @@ EVENT_ORDER = (
     "save.resume", *SAVE_ENDS, "failure", "failure.detected", *list(STAGES)[:2], "rollback",
     "job.start", *list(STAGES)[2:], "train.resume", "job.end",
 )  # fmt: skip
-TWICE_SHARE = 0.4  # of the events said again: the log stands there twice
+TOLD = ("time_ns", "event", "attempt", "step", "node", "save_id", "outcome")  # by an event
 FEWEST_BACK = 3  # steps below both beside them, without an incident: of two jobs
 LIFE, FAILS = ("job.start", "job.end"), ("failure", "failure.detected")
 FULL_ONLY = "write the events of full recovery: save.start, save.commit, failure and train.resume"
@@ -179,10 +179,7 @@ def course_of(job: str, steps: pd.DataFrame, other_events: pd.DataFrame) -> JobT
 
 def _in_order(events: pd.DataFrame) -> pd.DataFrame:
     """Each event once; a recovery and the end in their order where they are of one instant."""
-    again = events.duplicated(["time_ns", "event", "attempt", "step", "node", "save_id", "outcome"])
-    if again.mean() < TWICE_SHARE:  # equal saves without a name may be several
-        again &= ~(events["event"].str.startswith("save.") & (events["save_id"] == ""))
-    events = events[~again]
+    events = events.drop_duplicates([*TOLD])
     attempt, time_ns = events["attempt"].to_numpy(), events["time_ns"].to_numpy()
     if (attempt < 0).any():
         attempt = 0 * attempt
@@ -470,9 +467,6 @@ class JobTimeline:
             return
         under_way = [save for save in run.saves if save.open and event.save_id in ("", save.name)]
         save = min(under_way, key=lambda save: save.step != step, default=None)  # else the oldest
-        last = run.saves[-1] if run.saves else LoggedSave()
-        if save is None and last.committed and at_s <= last.stalled_until_s + NEAR_S:
-            return  # another rank says the same
         if save is None:  # its start is missing
             save = LoggedSave(step=step, name=event.save_id)
             run.saves.append(save)
@@ -494,8 +488,6 @@ class JobTimeline:
         is_again = (last.open or last.committed) and last.step == event.step
         if is_again and at_s > since_s + NEAR_S:
             raise self.contradiction(at_s, f"step {event.step:g} is saved again")
-        if is_again and event.save_id == last.name:
-            return  # another rank says the same
         self._end_stalls()
         self._run.saves.append(LoggedSave(at_s, event.step, name=event.save_id))
         self._run.see(at_s, event.step)
