@@ -104,19 +104,15 @@ a,2026-01-01T10:30:00,2026-01-01T20:30:00,1900,1800,
 """
 
 
-def test_a_rotated_log_lacks_no_first_attempts(tmp_path) -> None:
+def test_neither_a_rotated_log_nor_the_jobs_of_one_table_lack_attempts(tmp_path) -> None:
     at = told((0, "job.start"), (9, "progress", {"step": 9}), (99, "progress", {"step": 99}))
-    for name, events in (("a.log.1", at[:2]), ("a.log", at[2:])):
-        write_events(tmp_path / name, [{k: one[k] for k in one if k != "job"} for one in events])
-    events = read_logs([tmp_path / "a.log", tmp_path / "a.log.1"])
-    assert [str(note) for note in events.notes] == ["a goes on where a.log ends: one log"]
-
-
-def test_two_jobs_of_a_table_lack_no_first_attempts(tmp_path) -> None:
-    (tmp_path / "a.csv").write_text(ATTEMPTS + ATTEMPTS.partition("\n")[2].replace("a,", "b,"))
-    assert not any(
-        "no first attempts" in str(note) for note in read_logs([tmp_path / "a.csv"]).notes
-    )
+    nameless = [{key: one[key] for key in one if key != "job"} for one in at]
+    write_events(tmp_path / "a.log.1", nameless[:2])
+    write_events(tmp_path / "a.log", nameless[2:])
+    (tmp_path / "b.csv").write_text(ATTEMPTS + ATTEMPTS.partition("\n")[2].replace("a,", "b,"))
+    notes = read_logs([tmp_path]).notes
+    assert "a goes on where a.log ends: one log" in map(str, notes)
+    assert not any("no first attempts" in str(note) for note in notes)
 
 
 def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
