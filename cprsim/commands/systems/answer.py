@@ -393,7 +393,8 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     bare = [
         system.name
         for system in ranked_systems
-        if system.finishes and system.risks_all and not system.policy.leaves_stale
+        if system.finishes and not system.policy.leaves_stale
+        and system.policy.risks_all(system.useful_h)
         and (system.facts.how == FOUND or system in comparison.picks)
     ]  # fmt: skip
     if bare:

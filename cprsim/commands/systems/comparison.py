@@ -115,11 +115,6 @@ class RankedSystem:
         return every(self.policy) if n_saves_due(self.policy.interval_h, self.useful_h) else NEVER
 
     @property
-    def risks_all(self) -> bool:
-        """See `Policy.risks_all`."""
-        return self.policy.risks_all(self.useful_h)
-
-    @property
     def percent(self) -> str:
         """The overhead in percent; if some replications do not finish, the share that does."""
         if not self.finishes:
@@ -318,7 +313,7 @@ def _place(system: RankedSystem) -> tuple[float, float]:
 
 def _worth(system: RankedSystem) -> tuple[float, bool]:
     """Its overhead, more if it risks all; then whether a job can't run it today."""
-    more = WORTH_NO_SAVES if system.risks_all else 0.0
+    more = WORTH_NO_SAVES if system.policy.risks_all(system.useful_h) else 0.0
     return _place(system)[0] + more, not system.facts.runs_anywhere
 
 
