@@ -72,8 +72,12 @@ class Section:
     blocks: Sequence[Block]
 
     def __post_init__(self) -> None:
-        said = (getattr(one, "paragraphs", getattr(one, "columns", one)) for one in self.blocks)
-        filled = [one for one, has in zip(self.blocks, said, strict=True) if has]
+        filled = [
+            block
+            for block in self.blocks
+            if not (isinstance(block, Words) and not block.paragraphs)
+            and not (isinstance(block, Table) and not block.headings)
+        ]
         object.__setattr__(self, "blocks", filled)
 
 
