@@ -124,10 +124,7 @@ def others_do_not_wait(summary: Quantities) -> str:
 def waits_decide(
     needs: Sequence[SpareNeed], n_nodes: int, prices: JobPrices | None, of: str = "the job's"
 ) -> Iterator[str]:
-    """Numbers of spares, with their cost, at which another is cheapest or a pick costs half.
-
-    Then numbers of fewer spares than now that cost less time than their nodes.
-    """
+    """Numbers of spares, with their cost, that pay, change the cheapest, or halve a pick's cost."""
     for are_more in (True, False):
         some = [need for need in needs if (need.n_spares > need.n_now) is are_more]
         clauses = dict[str, str]()

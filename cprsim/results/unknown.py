@@ -43,7 +43,7 @@ MOST_CONTENDERS = 6  # options that are tried at other values
 # An assumed number is tried at a third and at three times: published failure rates of clusters that
 # are alike differ by nearly as much (`failures/presets.py`).
 TIMES_ASSUMED = 3.0
-SEEN = 0.01  # of an overhead: a smaller change is hardly one
+SEEN = 0.01  # of an overhead, or of the node-hours of a job: a smaller change is hardly one
 WITHOUT = "none"  # what is tried in place of a scope's share
 AS_OTHERS = "as the others"  # the same where the rate of such failures alone is not known
 MTBF, SPARES = "failures.mtbf", "cluster.spares"  # keys
@@ -325,7 +325,6 @@ def _other_values(loaded: LoadedScenario, key: str) -> Iterator[tuple[str, str, 
 # --------------------------------------------------------------------------- spares
 
 WAITS_FROM = 0.1  # of an overhead: from there on waits are shown
-LITTLE = 0.01  # of the node-hours: spares that cost no more are not too many
 WAITING = "waiting, %"  # their column
 WAIT = share_of("wait")
 REPLICATIONS_PER_SPARES = 1000  # of each number of spares
@@ -464,10 +463,10 @@ def _fewer_spares(
     """Of each pick the halved number of spares that takes the fewest node-hours, if much fewer."""
     for name, of_name in now.items():
         n, overhead = n_now, of_name[OVERHEAD]
-        while n / n_nodes > LITTLE:
+        while n / n_nodes > SEEN:
             half = at([name], n // 2)[name][OVERHEAD]
             if not half.mean + n // 2 / n_nodes < overhead.mean + n / n_nodes:
                 break  # or not all jobs finish
             n, overhead = n // 2, half
-        if of_name[OVERHEAD].mean + (n_now - n) / n_nodes > overhead.high + LITTLE:
+        if of_name[OVERHEAD].mean + (n_now - n) / n_nodes > overhead.high + SEEN:
             yield SpareNeed(name, n, n_now, overhead, is_best=False)

@@ -272,7 +272,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
             f"{label}: {system.name}{runs_as}, {system.percent} % of useful time{paper}."
         )
     yield " ".join(sentences)
-    prices = prices_in(comparison.result.path) if comparison.spares else None
+    prices = prices_in(comparison.path) if comparison.spares else None
     yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
     taken = [(one.name, one.facts.memory_bytes, one.facts.storage_share) for one in picks]
     yield from filter(None, (_unpriced(comparison), resource_sentence(taken)))

@@ -149,6 +149,11 @@ class Comparison:
             return "each at the scenario's interval or its default"
         return "each at its best interval" + f", {self.today} at its own" * bool(self.today)
 
+    @property
+    def path(self) -> Path:
+        """The results folder, which is that of the run."""
+        return self.result.path
+
     @cached_property
     def ranked_systems(self) -> list[RankedSystem]:
         """All systems, the cheapest first; those that do not finish last."""
