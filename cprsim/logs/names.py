@@ -40,7 +40,7 @@ def one_node_each(
 ) -> pd.DataFrame:
     """The rows whose cell in `column` names a node, those that name several once for each."""
     names = table[column].dropna().drop_duplicates()  # few, where rows are many
-    plain = names.str.strip()
+    plain = names.map(_narrow)
     words = plain.str.lower().str.strip(" ()<>[]{}*?!.-–—")
     is_none = (words.isin(UNKNOWN_WORDS) | words.str.fullmatch(NOT_KNOWN)) & (plain != "")
     not_said = words.isin(NOT_SAID) | plain.str.match(r"#|-\d+$")  # a row that is a comment; -1
@@ -58,7 +58,8 @@ def one_node_each(
     counted["assumed", f"row(s) of nodes without a number, where others have one: {shown}"] += n
     none = table[column].isin(names[is_none])
     counted["dropped", LEFT_OUT] += int(none.sum())
-    known = frozenset[str]().union(*map(_forms, plain[~plain.str.contains(SEVERAL)]))
+    has_none = ~plain.str.replace(" ", "").str.contains(SEVERAL)
+    known = frozenset[str]().union(*map(_forms, plain[has_none]))
     has_sign = plain.str.contains(SEVERAL) | plain.map(
         lambda name: _has_several(name, known)
     ).astype(bool)
@@ -76,13 +77,14 @@ def one_node_each(
 def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
     """The nodes that a cell names: ``n[1-3,7]``, ``a;b``, ``n1 n2``, ``['a', 'b']``, ``n{1..3}``.
 
-    Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2. Raises
-    ParameterError for bare numbers (4+3, n1,2), labels (a=b), and others with blanks, or a number
-    after a sign (n1-3), that hold a `known` node, or several of them (n1#n2).
+    Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2. A part with
+    a blank, such as node 1, is a node if it is `known`, or like all others. Raises ParameterError
+    for bare numbers (4+3, n1,2), labels (a=b), and others with blanks, or a number after a sign
+    (n1-3), that hold a `known` node, or several nodes (n1#n2).
     """
     if not re.sub(r"[\n\t]", ",", text).isprintable():  # a name, whatever it is; no list
         return [text]
-    plain = text.strip().rstrip(",;").strip()
+    plain = _narrow(text).rstrip(",;").strip()
     is_list = re.fullmatch(r"\[[^\[\]]*\]|\{[^{}]*\}|\([^()]*\)", plain)
     if is_list:  # of Python, JSON, PostgreSQL
         plain = re.sub(r"['\"]", "", plain[1:-1]).strip().rstrip(",")
@@ -90,10 +92,12 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
     plain = re.sub(r"(?<=[^\W\d])\((\d+[-–,.:][^()]*)\)", r"[\1]", plain)  # gpu(1-3)
     plain = BRACKETS.sub(lambda found: re.sub(r"\.\.|:", "-", found[0].replace(" ", "")), plain)
     names, no_list = list[str](), f"'{one_line(text)}' is no node, nor a list such as n1,n2"
-    for part in re.split(r"\s*(?:[,;|&\n\t]|\s(?:and|und)\s)\s*(?![^\[\]]*\])", plain):
+    parts = re.split(r"\s*(?:[,;|&\n\t]|\s(?:and|und)\s)\s*(?![^\[\]]*\])", plain)
+    are_alike = len(parts) > len({re.sub(r"\d+", "#", part) for part in parts}) == 1
+    for part in parts:
         pieces = re.split(r"\s*[\s+/:]\s*", part)
         alike = {re.sub(r"\d+", "#", piece) for piece in pieces}
-        if re.search(r"[*?]", part):  # a pattern of a shell
+        if re.search(r"[*?]|^\W*$", part):  # a pattern of a shell, or dots for others
             raise ParameterError(no_list)
         if "[" in part or "]" in part:
             names += [name for piece in re.split(r"[\s+]+", part) for name in expanded(piece)]
@@ -105,7 +109,12 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
             raise ParameterError(no_list)
         elif re.search(UNUSUAL, re.sub(PORT, "", part)):
             is_sum = re.fullmatch(r"\d+(?:[\s+]+\d+)+|.*=.*|\d+ \D+", part)  # 4+3, a=b, 3 nodes
-            if is_sum or any(_forms(piece) & known for piece in re.split(r"\W+", plain)):
+            if not is_sum and len(parts) > 1 and (are_alike or _forms(part) & known):
+                names.append(part)
+                continue
+            pieces = re.split(r"\W+", _bare(plain))
+            holds_known = len(pieces) > 1 and any(_forms(piece) & known for piece in pieces)
+            if is_sum or holds_known or _has_several(plain, known):
                 raise ParameterError(no_list)
             return [text.strip()]  # "Rack 5, left"
         else:
@@ -119,7 +128,8 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
 
 def _has_several(name: str, known: frozenset[str]) -> bool:
     """Whether a name holds several known ones, or alike ones, whatever sign is between them."""
-    levels = re.split(r"[^\w.-]+", name), re.findall(r"[^\W\d_]+\d+", name)  # not login-gpu1
+    low = _bare(name)
+    levels = re.split(r"[^\w.-]+", low), re.findall(r"[^\W\d_]+\d+", low)  # not login-gpu1
     if max(map(len, levels)) < 2:
         return False
     forms = [[_forms(part.strip("-.")) for part in {*parts}] for parts in levels]
@@ -171,9 +181,14 @@ def _forms(name: str) -> set[str]:
     return {bare, re.sub(r"\d+", "#", bare)} - {"#"}
 
 
+def _narrow(name: str) -> str:
+    """A name with the signs of Latin script for those of others."""
+    return unicodedata.normalize("NFKC", name).replace("、", ",").strip()
+
+
 def _bare(name: str) -> str:
     """A name without what its spellings differ by: capitals, scheme, port, hyphens, zeros."""
-    low = unicodedata.normalize("NFKC", name).strip().strip("'\"").casefold()
+    low = _narrow(name).strip("'\"").casefold()
     low = re.sub(r"^(?:[a-z]+://([^/]*).*|\w+@(.*\d.*))", r"\1\2", low).rstrip(".")
     low = re.sub(r"(?<=[a-z])[-_ ](?=\d)", "", re.sub(PORT, "", low))
     low = low.removesuffix(".0") if re.fullmatch(r"\d+\.0", low) else low

@@ -129,7 +129,8 @@ OTHER_NODE = table(
     ],
 )
 LISTS = ("srv01;srv02", "srv01 srv02", "srv01/srv02", "srv01 + srv02", '"[\'srv01\', \'srv02\']"',
-         "srv{01..02}", "srv[01:02]", '"srv01 , srv02,"', "srv01-srv02", "srv01|srv02")  # fmt: skip
+         "srv{01..02}", "srv[01:02]", '"srv01 , srv02,"', "srv01-srv02", "srv01|srv02",
+         '"srv 01, srv 02"', "srv01、srv02")  # fmt: skip
 XID = "2025-04-{:02d}T06:00:00+00:00 {} kernel: {}\n"
 KERNEL = "".join(
     XID.format(2 + 3 * k, f"g{k}", text)
@@ -278,7 +279,8 @@ CASES: list[Case] = [
       for known, text in (
           (("3", "4"), "4+3"), (("4", "8"), "4..8"), (("4", "8"), "4-8"), (("4", "8"), "4 to 8"),
           (("n1", "n2"), "n1 N2.site"), (("n1", "n2"), "n1 +3 more"), (("n1", "n2"), "n1#n2"),
-          (("n1", "n2"), "n1_N2"), (("4", "8"), "4*8"),
+          (("n1", "n2"), "n1_N2"), (("4", "8"), "4*8"), (("n 1", "n 2"), '"n 1, 2"'),
+          (("n 1", "n 2"), "n 1/n 2"), (("n1", "n2"), '"n1, n2, ..."'),
       )),
     refused("a broken list of nodes", spans().replace("srv01", "srv[01-02"), "is no list of nodes"),
     of("rows without a node",

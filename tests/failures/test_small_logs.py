@@ -430,7 +430,7 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     ),
     *(
         (f"{TIDY}n7,2024-01-01,\n{nodes},2024-01-02,\n", {}, ":3: ", f"'{nodes}' is no node, nor")
-        for nodes in ("n1 bis n3", "n1、n2", "n1_n2", "n1-3", "n1..3", "n1/2/3", "n1 (+2)",
+        for nodes in ("n1 bis n3", "n1・n2", "n1_n2", "n1-3", "n1..3", "n1/2/3", "n1 (+2)",
                       "n?", "n1*", "n1 and 2 others", "3 nodes", "n1\\nn2", "all of n1 n2")
     ),
     (f"{TIDY}n1>n2,2024-01-01,\n", {}, ":2: ", "'n1>n2' is no node"),
