@@ -29,7 +29,7 @@ BRACKETS = re.compile(r"\[[^\[\]]*\]?")
 SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|~|…|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
 SAME_OUTAGE_H = 5 / 60  # two sources report one outage within this
 MOST_NAMES_SHOWN = 3
-MOSTLY = 0.5
+MOSTLY, FEWEST_SUMMED = 0.5, 3
 
 
 # ------------------------------------------------------------------------------------------- lists
@@ -48,14 +48,18 @@ def one_node_each(
     if len(others) and others.str.contains(r"[^\W\d_]").all():  # no number is a name
         is_none |= not_said
     bare = others[~others.str.contains(r"\d")]
-    is_odd = 0 < len(bare) <= FEW * len(others)
-    n = int(table[column].isin(names[bare.index]).sum()) if is_odd else 0
-    shown = ", ".join(map(one_line, bare.iloc[:MOST_NAMES_SHOWN]))
-    if n > MUCH * len(table):
-        option = quote(f"{column}={','.join(bare)}")
-        message = f"{n} rows name no node by a number, as others do: {shown}. --ignore {option}"
-        raise trace_error(path, None, f"{message} leaves them out", column)
-    counted["assumed", f"row(s) of nodes without a number, where others have one: {shown}"] += n
+    is_odd = 0 < len(bare) <= MOSTLY * len(others)
+    is_bare = table[column].isin(names[bare.index]) & is_odd
+    if (sums := _sums(table, is_bare)).any():
+        counted["no_failure", "row(s) that sum up those above"] += int(sums.sum())
+        return one_node_each(table[~sums], column, path, counted)
+    n, shown = int(is_bare.sum()), ", ".join(map(one_line, bare.iloc[:MOST_NAMES_SHOWN]))
+    way = f"--ignore {quote(column + '=' + ','.join(bare))} leaves them out"
+    if n > MUCH * len(table) and len(bare) <= FEW * len(others):
+        message = f"{n} rows name no node by a number, as others do: {shown}. {way}"
+        raise trace_error(path, None, message, column)
+    words = f"row(s) of nodes without a number, where others have one: {shown} ({way})"
+    counted["inferred", words] += n
     none = table[column].isin(names[is_none])
     counted["dropped", LEFT_OUT] += int(none.sum())
     has_none = ~plain.str.replace(" ", "").str.contains(SEVERAL)
@@ -72,6 +76,18 @@ def one_node_each(
     several = cells.isin(list(lists))
     counted["assumed", "row(s) that name several nodes, an outage of each"] += int(several.sum())
     return table.assign(**{column: cells.where(~several, cells.map(lists))}).explode(column)
+
+
+def _sums(table: pd.DataFrame, is_bare: pd.Series[bool]) -> pd.Series[bool]:
+    """Which rows without a node have a number that is the sum of those above: all, or its group."""
+    if not is_bare.any():
+        return is_bare
+    numbers = table.apply(pd.to_numeric, errors="coerce").fillna(0.0)
+    up_to = numbers.mask(is_bare, 0.0).cumsum()
+    of_group = up_to - up_to.where(is_bare).ffill().shift(fill_value=0.0).fillna(0.0)
+    is_sum = np.isclose(numbers, up_to) | np.isclose(numbers, of_group)
+    is_more = numbers > numbers.mask(is_bare).cummax().ffill()  # than each: no copy, no number of 1
+    return is_bare & (is_sum & is_more).any(axis=1) & (np.arange(len(table)) >= FEWEST_SUMMED)
 
 
 def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:

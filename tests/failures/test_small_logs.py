@@ -237,7 +237,8 @@ GOOD = {
     "a node without a number": Small(
         TIDY + "".join(f"n{day},2024-01-{day},2024-01-{day}\n" for day in range(10, 20))
         + "login,2024-01-20,2024-01-21\n", {}, {"n_outages": 11},
-        ("1 row of nodes without a number, where others have one: login",),
+        ("1 row of nodes without a number, where others have one: login (--ignore node=login leaves "
+         "them out)",),
     ),
     "lists of nodes in JSON": Small(
         '{"node": ["a", "b"], "start": "2024-05-01", "gpus": [1, 2, 3]}\n'

@@ -228,9 +228,10 @@ class Fitted:
         worst = ", ".join(f"{one_line(name, 40)} {n}" for name, n in self.worst_nodes.items())
         most = [f"The worst nodes by count: {worst} of {self.n_failures} failures."] * bool(worst)
         said = self.outages.dropped
-        unread = [str(note) for note in self.outages.notes if note.kind == "dropped" and not note.n]
+        shown = {"inferred": True, "dropped": False}  # by whether a note counts
+        unread = [str(of) for of in self.outages.notes if shown.get(of.kind) == (of.n is not None)]
         how = [str(note) for note in self.outages.notes if note.kind == "read_as"][-1:]
-        further_warnings = [one for one in self.warnings if one not in (*said, *how)]
+        further_warnings = [one for one in self.warnings if one not in (*said, *how, *unread)]
         return [
             verdict,
             " ".join([*sentences(how), self.balance]),
