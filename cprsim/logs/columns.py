@@ -58,6 +58,7 @@ FAILURE_COUNTS = re.compile(  # names of columns that say how many failures a ro
     r"(?:n|num|fail\w*|event|error)?[ _]?(?:count|failures|events|anzahl)", re.I
 )
 WITH_DIGITS = r"\S*\d\S*"
+PARTS = re.compile("[+,]")  # of a state: IDLE+DRAIN of Slurm, offline,down of PBS
 MOST_LISTED = 6
 
 
@@ -83,8 +84,9 @@ def signed(word: str) -> str:
 
 
 def forms_of(cell: object) -> set[str]:
-    """The forms in which ``--down`` may name the word of a cell."""
-    return {plain(cell), str(cell).casefold().strip().removesuffix(".0")}
+    """The forms in which ``--down`` may name the word of a cell, or one of several: IDLE+DRAIN."""
+    whole = str(cell).casefold().strip().removesuffix(".0")
+    return {form for part in (whole, *PARTS.split(whole)) for form in (plain(part), part)}
 
 
 def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> int:
@@ -99,7 +101,7 @@ def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> in
     name = re.sub(r"^(?:is|node|host|server|instance)", "", plain(column)) or plain(column)
     if word and word in FLAGS and name in DOWN | UP:
         return BEGIN if FLAGS[word] == (name in DOWN) else END
-    parts = [plain(part) for part in str(cell).split("+")] if word else [""]  # IDLE+DRAIN
+    parts = [plain(part) for part in PARTS.split(str(cell))] if word else [""]
     parts = parts if len(parts) == 1 else [part for part in parts if part != "planned"]
     for words, says in ((DOWN, BEGIN), (PLANNED, NEITHER), (UP | OVER, END)):
         if all(part in DOWN | PLANNED | UP | OVER for part in parts) and words.intersection(parts):
@@ -266,13 +268,15 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
         says = NEITHER if plain(text.iloc[0]) in OVER else meaning(text.iloc[0], name)
         if re.search(PLANNED_WORK, f"{name} " * FLAGS.get(plain(text.iloc[0]), 0) + text.iloc[0]):
             return f"{words_in(column)}: planned work is no failure"
+        if "state" in rows:
+            return ""
         if says == BEGIN and rows["end"].isna().all():
             return f"{words_in(column)}, which nothing ends; see --coalesce, if rows repeat it"
         return f"{words_in(column)}: --column state={name}" if says == END else ""
     filled = text[text != ""]
     if len(filled) and filled.str.fullmatch(TIME_OF_DAY).all():
-        start = quote(f"start={spec.names.get('start', 'start')}+{column.name}")
-        return f"times of the day: --column {start}, or end=DATE+{name}"
+        start = quote(f"start={spec.names.get('start', 'start').partition('+')[0]}+{column.name}")
+        return f"times of the day: --column {start}, end=DATE+{name} or duration={name}"
     is_time = filled.str.contains(r"(?<!\d)\d\d?:\d\d").all() or column.name in NODE_COLUMNS
     if is_time or is_read(read_times, filled, None, Path(), None, spec.date_format, spec.tz):
         return f"instants: --column end={name}, or installed={name} or exit={name} --nodes dates"
@@ -292,7 +296,8 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
         return f"{words_in(kinds)}, but for numbers" if has_kinds else ""
     node = quote(f"node={column.name}+{spec.names.get('node', 'node')}")
     ours = f"state={name}, cause={name}, {f'duration={name}, ' if is_number else ''}{node}"
-    return f"{words_in(column)}: --column {ours}"
+    counts = "; if it counts failures, a row for each" * bool(text.str.isdigit().all())
+    return f"{words_in(column)}: --column {ours}{counts}"
 
 
 def is_read(read: Callable[..., object], cells: pd.Series[str], *options: object) -> bool:

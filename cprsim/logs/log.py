@@ -346,6 +346,9 @@ def _merged(path: PathLike[str], outages: Outages, log: Log, spec: LogSpec) -> O
         )
         raise trace_error(path, None, message, "coalesce")
     if within_h is not None:
+        if log.points and merged.down_h.sum() > MOSTLY * outages.node_hours:
+            message = "joins rows of nodes for most of their time, as of looks at nodes that are up"
+            raise trace_error(path, None, message, "coalesce")
         return merged if within_h > 0 else outages
     if not (n_near := outages.n_outages - merged.n_outages):
         return outages

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.outages import Counted
+from cprsim.failures.outages import Counted, Note
 from cprsim.logs.files import trace_error
 from cprsim.logs.slurm import MOST_NODES_OF_LIST, expanded, node_lists
 from cprsim.logs.spec import UNKNOWN_WORDS
@@ -21,6 +21,7 @@ from cprsim.logs.spec import UNKNOWN_WORDS
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, -, localhost or the like"
 SEVERAL = r"[\[\]{}(),;|&+/:~…=*?<>\\\s]|\.\.|\d[-–]"  # what a list of nodes has
 UNUSUAL = r"[\s=<>\\]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…]|\.\.)\d+$"  # in a name
+NO_NAME = r"[*?]|^\W*$|^\d+(?:[\s+]+\d+)+$|=|^\d+ \D+$"  # a pattern, dots, 4+3, a=b, 3 nodes
 NOT_KNOWN = r"(?:un|not? )(?:known|assigned)\b.*|(?:sub)?total(?: .*)?|sum|all|cluster"
 NOT_SAID = {"localhost", "localhost.localdomain", "127.0.0.1", "::1", "0"}  # beside others' names
 FEW, MUCH = 0.2, 0.1  # shares of names without a number, of their rows
@@ -40,7 +41,7 @@ def one_node_each(
 ) -> pd.DataFrame:
     """The rows whose cell in `column` names a node, those that name several once for each."""
     names = table[column].dropna().drop_duplicates()  # few, where rows are many
-    plain = names.map(_narrow)
+    plain = names.str.normalize("NFKC").str.strip()
     words = plain.str.lower().str.strip(" ()<>[]{}*?!.-–—")
     is_none = (words.isin(UNKNOWN_WORDS) | words.str.fullmatch(NOT_KNOWN)) & (plain != "")
     not_said = words.isin(NOT_SAID) | plain.str.match(r"#|-\d+$")  # a row that is a comment; -1
@@ -48,17 +49,15 @@ def one_node_each(
     if len(others) and others.str.contains(r"[^\W\d_]").all():  # no number is a name
         is_none |= not_said
     bare = others[~others.str.contains(r"\d")]
-    is_odd = 0 < len(bare) <= MOSTLY * len(others)
-    is_bare = table[column].isin(names[bare.index]) & is_odd
-    if (sums := _sums(table, is_bare)).any():
+    is_bare = table[column].isin(names[bare.index]) & (len(bare) <= MOSTLY * len(others))
+    if is_bare.any() and (sums := _sums(table, is_bare)).any():
         counted["no_failure", "row(s) that sum up those above"] += int(sums.sum())
         return one_node_each(table[~sums], column, path, counted)
     n, shown = int(is_bare.sum()), ", ".join(map(one_line, bare.iloc[:MOST_NAMES_SHOWN]))
     way = f"--ignore {quote(column + '=' + ','.join(bare))} leaves them out"
-    if n > MUCH * len(table) and len(bare) <= FEW * len(others):
-        message = f"{n} rows name no node by a number, as others do: {shown}. {way}"
-        raise trace_error(path, None, message, column)
     words = f"row(s) of nodes without a number, where others have one: {shown} ({way})"
+    if n > MUCH * len(table) and len(bare) <= FEW * len(others):
+        raise trace_error(path, None, str(Note("inferred", n, words)), column)
     counted["inferred", words] += n
     none = table[column].isin(names[is_none])
     counted["dropped", LEFT_OUT] += int(none.sum())
@@ -79,15 +78,11 @@ def one_node_each(
 
 
 def _sums(table: pd.DataFrame, is_bare: pd.Series[bool]) -> pd.Series[bool]:
-    """Which rows without a node have a number that is the sum of those above: all, or its group."""
-    if not is_bare.any():
-        return is_bare
+    """Which rows without a node have a number that is the sum of those above, and none of them."""
     numbers = table.apply(pd.to_numeric, errors="coerce").fillna(0.0)
     up_to = numbers.mask(is_bare, 0.0).cumsum()
-    of_group = up_to - up_to.where(is_bare).ffill().shift(fill_value=0.0).fillna(0.0)
-    is_sum = np.isclose(numbers, up_to) | np.isclose(numbers, of_group)
-    is_more = numbers > numbers.mask(is_bare).cummax().ffill()  # than each: no copy, no number of 1
-    return is_bare & (is_sum & is_more).any(axis=1) & (np.arange(len(table)) >= FEWEST_SUMMED)
+    is_sum = np.isclose(numbers, up_to) & (numbers > numbers.mask(is_bare).cummax().ffill())
+    return is_bare & is_sum.any(axis=1) & (np.arange(len(table)) >= FEWEST_SUMMED)
 
 
 def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
@@ -100,7 +95,7 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
     """
     if not re.sub(r"[\n\t]", ",", text).isprintable():  # a name, whatever it is; no list
         return [text]
-    plain = _narrow(text).rstrip(",;").strip()
+    plain = unicodedata.normalize("NFKC", text).strip().rstrip(",;").strip()
     is_list = re.fullmatch(r"\[[^\[\]]*\]|\{[^{}]*\}|\([^()]*\)", plain)
     if is_list:  # of Python, JSON, PostgreSQL
         plain = re.sub(r"['\"]", "", plain[1:-1]).strip().rstrip(",")
@@ -113,7 +108,7 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
     for part in parts:
         pieces = re.split(r"\s*[\s+/:]\s*", part)
         alike = {re.sub(r"\d+", "#", piece) for piece in pieces}
-        if re.search(r"[*?]|^\W*$", part):  # a pattern of a shell, or dots for others
+        if re.search(NO_NAME, part):
             raise ParameterError(no_list)
         if "[" in part or "]" in part:
             names += [name for piece in re.split(r"[\s+]+", part) for name in expanded(piece)]
@@ -123,14 +118,12 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
             names += pieces
         elif _has_several(part, known):
             raise ParameterError(no_list)
-        elif re.search(UNUSUAL, re.sub(PORT, "", part)):
-            is_sum = re.fullmatch(r"\d+(?:[\s+]+\d+)+|.*=.*|\d+ \D+", part)  # 4+3, a=b, 3 nodes
-            if not is_sum and len(parts) > 1 and (are_alike or _forms(part) & known):
-                names.append(part)
-                continue
+        elif not (len(parts) > 1 and (are_alike or _forms(part) & known)) and re.search(
+            UNUSUAL, re.sub(PORT, "", part)
+        ):
             pieces = re.split(r"\W+", _bare(plain))
             holds_known = len(pieces) > 1 and any(_forms(piece) & known for piece in pieces)
-            if is_sum or holds_known or _has_several(plain, known):
+            if holds_known or _has_several(plain, known):
                 raise ParameterError(no_list)
             return [text.strip()]  # "Rack 5, left"
         else:
@@ -197,14 +190,9 @@ def _forms(name: str) -> set[str]:
     return {bare, re.sub(r"\d+", "#", bare)} - {"#"}
 
 
-def _narrow(name: str) -> str:
-    """A name with the signs of Latin script for those of others."""
-    return unicodedata.normalize("NFKC", name).replace("、", ",").strip()
-
-
 def _bare(name: str) -> str:
     """A name without what its spellings differ by: capitals, scheme, port, hyphens, zeros."""
-    low = _narrow(name).strip("'\"").casefold()
+    low = unicodedata.normalize("NFKC", name).strip().strip("'\"").casefold()
     low = re.sub(r"^(?:[a-z]+://([^/]*).*|\w+@(.*\d.*))", r"\1\2", low).rstrip(".")
     low = re.sub(r"(?<=[a-z])[-_ ](?=\d)", "", re.sub(PORT, "", low))
     low = low.removesuffix(".0") if re.fullmatch(r"\d+\.0", low) else low

@@ -53,11 +53,7 @@ MOVED = "local time(s) that summer time skips or repeats, taken as the earliest 
 def read_table(
     path: PathLike[str], spec: LogSpec, pieces: Callable[[PathLike[str]], Iterator[pd.DataFrame]]
 ) -> Log:
-    """Outages from a table: node, start, end (or duration, or state), cause.
-
-    A time stamp from the year 9999 on is no end. An outage of which
-    no end is known lasts to the next failure of its node at most.
-    """
+    """Outages from a table: node, start, end (or duration, or state), cause."""
     table = _Table(path, spec)
     return table.log([table.rows_of(piece) for piece in pieces(path)])
 
@@ -110,7 +106,9 @@ class _Table:
         node, start = self._cells(table, "node").str.strip(), self._cells(table, "start")
         no_row_where(node.fillna("") == "", node, path, "node", "the row names no node")
         times = self._instants(start)
-        no_row_where(np.isnan(times.hours), node, path, "start", "the outage has no start")
+        way = f"if that is no node, --ignore {quote(self.columns['node'])}={{value}} leaves it out"
+        no_start = f"the outage of {{value}} has no start: {way}"
+        no_row_where(np.isnan(times.hours), node, path, "start", no_start)
         if times.unit and not times.since_1970 and BETWEEN.search(name := self.columns["start"]):
             raise trace_error(path, None, "tells times between failures: add them up", name)
         if times.dated:

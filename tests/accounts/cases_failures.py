@@ -130,7 +130,7 @@ OTHER_NODE = table(
 )
 LISTS = ("srv01;srv02", "srv01 srv02", "srv01/srv02", "srv01 + srv02", '"[\'srv01\', \'srv02\']"',
          "srv{01..02}", "srv[01:02]", '"srv01 , srv02,"', "srv01-srv02", "srv01|srv02",
-         '"srv 01, srv 02"', "srv01、srv02")  # fmt: skip
+         '"srv 01, srv 02"', "srv01；srv02")  # fmt: skip
 XID = "2025-04-{:02d}T06:00:00+00:00 {} kernel: {}\n"
 KERNEL = "".join(
     XID.format(2 + 3 * k, f"g{k}", text)
@@ -252,7 +252,19 @@ CASES: list[Case] = [
     of("a row per drive and day", drives(),
        "fit log.csv --column node=serial --column start=date --bootstrap 0", rel=0.03,
        values={"values.n_nodes": 5, "values.node_hours": 80 * 24.0 - 48, "values.n_failures": 2}),
+    refused("whole numbers", spans("node,start,end,n", "1 2"), "if it counts failures, a row for"),
+    of("a word beside states", changes("state,condition", "DOWN,Ready", "UP,Ready")),
+    of("rows of a kind Node", "\n".join(json.dumps({"kind": "Node"} | row) for row in JSON)),
+    of("objects in lists", json.dumps([{"of": [{"name": row["node"]}], **row} for row in JSON]),
+       f"{OF_3} --column node=of.name"),
+    refused("looks at nodes that are up", table("node,start", (
+        (f"n{k % 2}", (BEGINS + timedelta(hours=k)).isoformat()) for k in range(700)
+    )), "for most of their time", command=f"fit log.csv --coalesce 2h {APRIL}"),
     # --------------------------------------------------------------------------------------- words
+    of("one of several states", changes("state", "IDLE+DRAIN", "IDLE"), f"{OF_3} --down drain"),
+    of("states of PBS", changes("state", '"offline,down"', "free"), f"{OF_3} --down down"),
+    *(of(f"no planned work: {words}", spans("node,start,end,type", words))
+      for words in ("upgrade-failed", "計画外停止")),
     of("words of Slurm", changes("state", "down*", "alloc"), STATE),
     refused("a word that is not known", HARD, "HARD_DOWN 12", "--down WORDS", command=STATE),
     of("nodes without samples while they are down", re.sub(
@@ -330,8 +342,8 @@ CASES: list[Case] = [
     # ------------------------------------------------------------------------------ metrics, kernel
     refused("a metric that is not known", query("cordoned", "0", "1"), "`cordoned`", "--down 1",
             command="fit log.csv"),
-    of("a metric of which 1 is said to be bad", query("cordoned", "0", "1"),
-       "fit log.csv --down 1 --bootstrap 0"),
+    of("a metric of which 1 is said to be bad", query("cordoned", "0", "1")
+       .replace("instance", "Hostname"), "fit log.csv --down 1 --bootstrap 0"),
     refused("a metric without a name", query(None, "1", "0"), "a metric without a name", "--down 0",
             command="fit log.csv"),
     of("a metric without a name, of which 0 is said to be bad", query(None, "1", "0"),
@@ -357,7 +369,7 @@ CASES: list[Case] = [
     refused("texts that take turns", changes("cause", "link lost", "link back"),
             "'cause' (words that take turns"),
     refused("times of the day", spans("node,start,x,till", "10:15 9:20"),
-            "'till' (times of the day: --column start=start+till", command=f"{OF_3} --ignore x"),
+            "start=start+till, end=DATE+till or duration=till", command=f"{OF_3} --ignore x"),
     *(refused(f"words that take turns, by {way}", ALERTS, "take turns", "--column state=event",
               command=f"{OF_3} --column {way}") for way in ("cause=event", "node=event+node")),
     refused("jobs with their ids", table("job_id,node,start,end", (

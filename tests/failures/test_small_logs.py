@@ -237,8 +237,8 @@ GOOD = {
     "a node without a number": Small(
         TIDY + "".join(f"n{day},2024-01-{day},2024-01-{day}\n" for day in range(10, 20))
         + "login,2024-01-20,2024-01-21\n", {}, {"n_outages": 11},
-        ("1 row of nodes without a number, where others have one: login (--ignore node=login leaves "
-         "them out)",),
+        ("1 row of nodes without a number, where others have one: login (--ignore node=login "
+         "leaves them out)",),
     ),
     "lists of nodes in JSON": Small(
         '{"node": ["a", "b"], "start": "2024-05-01", "gpus": [1, 2, 3]}\n'
@@ -357,7 +357,7 @@ NAGIOS = "".join(
 FOREIGN: dict[str | bytes, str] = {  # what people take for a log of failures
     "JobID    State      End\n------ -------- -----\n1 NODE_FAIL 2024\n": "print it with bars (-P)",
     '{"apiVersion": "v1", "items": [{"kind": "Node", "status": {}}]}': "nodes as they are now",
-    "LAST SEEN   TYPE     REASON\n5m   Normal   NodeReady\n": "write them with -o json",
+    "LAST SEEN   TYPE     REASON\n5m   Normal   NodeReady\n": "events without their instants",
     '[{"labels": {"alertname": "Down"}, "startsAt": "2024-05-01"}]': "query Prometheus for `up`",
     NAGIOS: "is an archive of Nagios: make a table of it by (echo",
     TORCHRUN.read_bytes(): "`cprsim ledger` reads it",
@@ -381,7 +381,7 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     (f"{TIDY}a,1,2\na,inf,2\n", HOURS, ":3: ", "start: 'inf' is no finite number"),
     (f"{TIDY}a,1,2\na,5,4\n", HOURS, ":3: ", "end: the outage of 'a' ends before it begins"),
     (f"{TIDY}a,1,2\n,5,6\n", HOURS, ":3: ", "node: the row names no node"),
-    (f"{TIDY}a,1,2\na,,6\n", HOURS, ":3: ", "start: the outage has no start"),
+    (f"{TIDY}a,1,2\na,,6\n", HOURS, ":3: ", "no node, --ignore node='a' leaves it out"),
     (f"{TIDY}a,1,2\na,5,6,7\n", HOURS, ":3: ", "can't be read"),
     (f"{TIDY}a,1,2\nb,3", HOURS, ":3: ", "the file ends within this row"),
     (f'{TIDY}a,1,2\n"b,3,4\n', HOURS, ":3: ", "can't be read"),
@@ -431,12 +431,12 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     ),
     *(
         (f"{TIDY}n7,2024-01-01,\n{nodes},2024-01-02,\n", {}, ":3: ", f"'{nodes}' is no node, nor")
-        for nodes in ("n1 bis n3", "n1・n2", "n1_n2", "n1-3", "n1..3", "n1/2/3", "n1 (+2)",
+        for nodes in ("n1 bis n3", "n1、n2", "n1_n2", "n1-3", "n1..3", "n1/2/3", "n1 (+2)",
                       "n?", "n1*", "n1 and 2 others", "3 nodes", "n1\\nn2", "all of n1 n2")
     ),
     (f"{TIDY}n1>n2,2024-01-01,\n", {}, ":2: ", "'n1>n2' is no node"),
     (f"{TIDY}x,2024-01-01,\n" + "".join(f"n{n},2024-01-02,\n" for n in range(5)), {}, ": node: ",
-     "1 rows name no node by a number, as others do: x. --ignore node=x leaves them out"),
+     "1 row of nodes without a number, where others have one: x (--ignore node=x leaves them"),
     (CAUSES, {}, ":1: columns: ", "'cause' (words that take turns"),
     (DAILY % (",text", *[f",{XID % (13, day)}" for day in range(24)]), {"format": "tidy"},
      ":1: columns: ", "write the lines of the kernel's log"),

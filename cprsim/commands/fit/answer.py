@@ -219,6 +219,8 @@ def _correlation(fitted: Fitted) -> list[str]:
         *([f"{percent(share)} of the gaps are zero, as nodes failed together."] if share else []),
         f"The halves of the log have {course.first_half} and {course.second_half} failures; p of "
         f"no trend: {p_value}.",
+        f"The worst {percent(WORST_FRACTION)} of the nodes have "
+        f"{percent(fitted.share_of_worst)} of the failures.",
     ]
     if fitted.correlated is None:
         lines.append(f"Nodes that differ: not fitted: {fitted.why_not_correlated}.")

@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 GENERAL = 90  # the order of the format that takes whatever no other takes
 
 ADVICE = {  # for files that are no log of failures, by what their beginning holds
-    r'\{(?!.*"(?:involvedObject|regarding)").*"kind":\s*"Node"[,}]|(?:NAME\s+STATUS\s+ROLES\b)': (
-        "holds nodes as they are now, not when they failed: write `kubectl get events -A "
-        "--field-selector involvedObject.kind=Node -o json`"
-    ),
-    r"(?:NAMESPACE\s+)?LAST SEEN\s+TYPE\s+REASON|apiVersion: ": (
-        "holds events of Kubernetes without their instants: write them with -o json"
+    r'\{(?!.*"(?:involvedObject|regarding)")(?=.*"apiVersion").*"kind":\s*"Node"[,}]|'
+    r"NAME\s+STATUS\s+ROLES\b|(?:NAMESPACE\s+)?LAST SEEN\s+TYPE\s+REASON|apiVersion: ": (
+        "holds nodes as they are now, or events without their instants: write `kubectl get events "
+        "-A --field-selector involvedObject.kind=Node -o json`"
     ),
     r"\s*(?:JobID|Cluster|NodeName)\b[^|\n]*\n[- ]+\n": (
         "is a table of Slurm whose columns of a fixed width cut names off: print it with bars (-P)"
