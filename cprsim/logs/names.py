@@ -14,6 +14,7 @@ import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
 from cprsim.failures.outages import Counted, Note
+from cprsim.job.records import Bools
 from cprsim.logs.files import trace_error
 from cprsim.logs.slurm import MOST_NODES_OF_LIST, expanded, node_lists
 from cprsim.logs.spec import UNKNOWN_WORDS
@@ -29,7 +30,7 @@ PORT = r"(?<!127\.0\.0\.1)(?<!localhost):\d{4,5}$"
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
 SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|~|…|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
 SAME_OUTAGE_H = 5 / 60  # two sources report one outage within this
-MOST_NAMES_SHOWN = 3
+MOST_NAMES_SHOWN, LONGEST = 3, 200
 MOSTLY, FEWEST_SUMMED = 0.5, 3
 
 
@@ -54,11 +55,11 @@ def one_node_each(
         counted["no_failure", "row(s) that sum up those above"] += int(sums.sum())
         return one_node_each(table[~sums], column, path, counted)
     n, shown = int(is_bare.sum()), ", ".join(map(one_line, bare.iloc[:MOST_NAMES_SHOWN]))
-    way = f"--ignore {quote(column + '=' + ','.join(bare))} leaves them out"
-    words = f"row(s) of nodes without a number, where others have one: {shown} ({way})"
+    way = f"--ignore {one_line(quote(column + '=' + ','.join(bare)), LONGEST)} leaves them out"
+    odd = f"row(s) of nodes without a number, where others have one: {shown} ({way})"
     if n > MUCH * len(table) and len(bare) <= FEW * len(others):
-        raise trace_error(path, None, str(Note("inferred", n, words)), column)
-    counted["inferred", words] += n
+        raise trace_error(path, None, str(Note("inferred", n, odd)), column)
+    counted["inferred", odd] += n
     none = table[column].isin(names[is_none])
     counted["dropped", LEFT_OUT] += int(none.sum())
     has_none = ~plain.str.replace(" ", "").str.contains(SEVERAL)
@@ -66,9 +67,9 @@ def one_node_each(
     has_sign = plain.str.contains(SEVERAL) | plain.map(
         lambda name: _has_several(name, known)
     ).astype(bool)
-    odd, table = names[has_sign & ~is_none], table[~none]
-    nodes = node_lists(odd.str.strip(), path, lambda text: nodes_in(text, known))
-    lists = {name: of for name, of in zip(odd, nodes, strict=True) if of != [name.strip()]}
+    signed, table = names[has_sign & ~is_none], table[~none]
+    nodes = node_lists(signed.str.strip(), path, lambda text: nodes_in(text, known))
+    lists = {name: of for name, of in zip(signed, nodes, strict=True) if of != [name.strip()]}
     if not lists:
         return table
     cells = table[column].astype(object)
@@ -77,12 +78,12 @@ def one_node_each(
     return table.assign(**{column: cells.where(~several, cells.map(lists))}).explode(column)
 
 
-def _sums(table: pd.DataFrame, is_bare: pd.Series[bool]) -> pd.Series[bool]:
+def _sums(table: pd.DataFrame, is_bare: pd.Series[bool]) -> Bools:
     """Which rows without a node have a number that is the sum of those above, and none of them."""
     numbers = table.apply(pd.to_numeric, errors="coerce").fillna(0.0)
     up_to = numbers.mask(is_bare, 0.0).cumsum()
     is_sum = np.isclose(numbers, up_to) & (numbers > numbers.mask(is_bare).cummax().ffill())
-    return is_bare & is_sum.any(axis=1) & (np.arange(len(table)) >= FEWEST_SUMMED)
+    return np.asarray(is_bare & is_sum.any(axis=1) & (np.arange(len(table)) >= FEWEST_SUMMED))
 
 
 def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
