@@ -28,7 +28,7 @@ UNIT = re.compile(r"(?:^|[ _(\[])(ns|us|ms|s|min|h|d)(?:ec|econd|ute|r|our|ay)?s
 LENGTH_COLUMN = re.compile(
     r"(?:.*\.|outage[ _])?(?:duration|down[ _]?time|repair[ _]?time|elapsed)(?:[ _(\[].*)?"
 )
-BETWEEN = re.compile(r"interval|between|uptime|(?:time[ _]?to[ _]?|tt)f", re.IGNORECASE)
+BETWEEN = re.compile(r"interval|between|uptime|(?:time[ _]?to[ _]?|t[tb])f", re.IGNORECASE)
 DOWN = {
     "down", "notready", "nodenotready", "fail", "failed", "failing", "failure", "offline",
     "unreachable", "dead", "firing", "problem", "unhealthy", "unavailable", "notresponding",

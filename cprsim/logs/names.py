@@ -20,8 +20,8 @@ from cprsim.logs.slurm import MOST_NODES_OF_LIST, expanded, node_lists
 from cprsim.logs.spec import UNKNOWN_WORDS
 
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, -, localhost or the like"
-SEVERAL = r"[\[\]{}(),;|&+/:~…=*?<>\\\s]|\.\.|\d[-–]"  # what a list of nodes has
-UNUSUAL = r"[\s=<>\\]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…]|\.\.)\d+$"  # in a name
+SEVERAL = r"[\[\]{}(),;|&+/:~…、=*?<>\\\s]|\.\.|\d[-–]"  # what a list of nodes has
+UNUSUAL = r"[\s=<>\\]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…、]|\.\.)\d+$"  # in a name
 NO_NAME = r"[*?]|^\W*$|^\d+(?:[\s+]+\d+)+$|=|^\d+ \D+$"  # a pattern, dots, 4+3, a=b, 3 nodes
 NOT_KNOWN = r"(?:un|not? )(?:known|assigned)\b.*|(?:sub)?total(?: .*)?|sum|all|cluster"
 NOT_SAID = {"localhost", "localhost.localdomain", "127.0.0.1", "::1", "0"}  # beside others' names
@@ -139,7 +139,7 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
 def _has_several(name: str, known: frozenset[str]) -> bool:
     """Whether a name holds several known ones, or alike ones, whatever sign is between them."""
     low = _bare(name)
-    levels = re.split(r"[^\w.-]+", low), re.findall(r"[^\W\d_]+\d+", low)  # not login-gpu1
+    levels = re.split(r"[^\w.-]+", low), re.findall(r"[a-z]+\d+|[^\W\da-z_]+\d+", low)
     if max(map(len, levels)) < 2:
         return False
     forms = [[_forms(part.strip("-.")) for part in {*parts}] for parts in levels]

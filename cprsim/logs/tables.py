@@ -107,8 +107,7 @@ class _Table:
         no_row_where(node.fillna("") == "", node, path, "node", "the row names no node")
         times = self._instants(start)
         way = f"if that is no node, --ignore {quote(self.columns['node'])}={{value}} leaves it out"
-        no_start = f"the outage of {{value}} has no start: {way}"
-        no_row_where(np.isnan(times.hours), node, path, "start", no_start)
+        no_row_where(np.isnan(times.hours), node, path, "start", f"{{value}} has no start: {way}")
         if times.unit and not times.since_1970 and BETWEEN.search(name := self.columns["start"]):
             raise trace_error(path, None, "tells times between failures: add them up", name)
         if times.dated:
@@ -154,8 +153,10 @@ class _Table:
         if "state" in rows:
             if rows["end"].isna().all() and not (rows["state"] == END).any():
                 column = self.columns["state"]
-                message = f"no row says that a node is up again: --ignore {quote(column)} takes "
-                raise trace_error(path, None, f"{message}each row as a failure", column)
+                way = f"--ignore {quote(column)} takes each row as a failure"
+                way = "write a word in empty cells" if self.counted["dropped", NO_STATE] else way
+                message = f"no row says that a node is up again: {way}"
+                raise trace_error(path, None, message, column)
             if same := spellings(rows[rows["state"] != NEITHER], (), self.counted):
                 names = rows["node"].astype(object).replace(same)
                 rows = rows.assign(node=pd.Categorical(names))

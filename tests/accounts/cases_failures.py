@@ -275,6 +275,7 @@ CASES: list[Case] = [
        values={"values.n_failures": 11}, says=("1 row of nodes that were up already",)),
     refused("a word that is not there", changes("state", "DOWN", "UP"), "kaputt",
             command=f"{STATE} --down kaputt"),
+    refused("empty cells", changes("state", "DOWN", ""), "in empty cells", command=STATE),
     refused("states that nothing ends", spans("node,start,x,state", "DOWN"),
             "up again: --ignore state takes", command=f"{STATE} --ignore x"),
     # --------------------------------------------------------------------------------------- names
@@ -292,7 +293,7 @@ CASES: list[Case] = [
           (("3", "4"), "4+3"), (("4", "8"), "4..8"), (("4", "8"), "4-8"), (("4", "8"), "4 to 8"),
           (("n1", "n2"), "n1 N2.site"), (("n1", "n2"), "n1 +3 more"), (("n1", "n2"), "n1#n2"),
           (("n1", "n2"), "n1_N2"), (("4", "8"), "4*8"), (("n 1", "n 2"), '"n 1, 2"'),
-          (("n 1", "n 2"), "n 1/n 2"), (("n1", "n2"), '"n1, n2, ..."'),
+          (("n1", "n2"), "n1至n2"), (("n 1", "n 2"), "n 1/n 2"), (("n1", "n2"), '"n1, n2, ..."'),
       )),
     refused("a broken list of nodes", spans().replace("srv01", "srv[01-02"), "is no list of nodes"),
     of("rows without a node",

@@ -228,16 +228,15 @@ class Fitted:
         verdict = " ".join([verdict, *sentences(unfitted)])
         worst = ", ".join(f"{one_line(name, 40)} {n}" for name, n in self.worst_nodes.items())
         most = [f"The worst nodes by count: {worst} of {self.n_failures} failures."] * bool(worst)
-        said = self.outages.dropped
         unread = [str(of) for of in self.outages.notes if (of.kind, of.n is None) in SHOWN]
         how = [str(note) for note in self.outages.notes if note.kind == "read_as"][-1:]
-        further_warnings = [one for one in self.warnings if one not in (*said, *how, *unread)]
+        said = {*self.outages.dropped, *how, *unread}
         return [
             verdict,
             " ".join([*sentences(how), self.balance]),
             *sentences(unread),
             *most,
-            *sentences(further_warnings),
+            *sentences(one for one in self.warnings if one not in said),
         ]
 
     @cached_property
