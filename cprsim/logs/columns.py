@@ -58,7 +58,7 @@ FAILURE_COUNTS = re.compile(  # names of columns that say how many failures a ro
     r"(?:n|num|fail\w*|event|error)?[ _]?(?:count|failures|events|anzahl)", re.I
 )
 WITH_DIGITS = r"\S*\d\S*"
-PARTS = re.compile("[+,]")  # of a state: IDLE+DRAIN of Slurm, offline,down of PBS
+STATE_SIGNS = re.compile("[+,]")  # of a state: IDLE+DRAIN of Slurm, offline,down of PBS
 MOST_LISTED = 6
 
 
@@ -86,7 +86,7 @@ def signed(word: str) -> str:
 def forms_of(cell: object) -> set[str]:
     """The forms in which ``--down`` may name the word of a cell, or one of several: IDLE+DRAIN."""
     whole = str(cell).casefold().strip().removesuffix(".0")
-    return {form for part in (whole, *PARTS.split(whole)) for form in (plain(part), part)}
+    return {form for part in (whole, *STATE_SIGNS.split(whole)) for form in (plain(part), part)}
 
 
 def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> int:
@@ -101,7 +101,7 @@ def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> in
     name = re.sub(r"^(?:is|node|host|server|instance)", "", plain(column)) or plain(column)
     if word and word in FLAGS and name in DOWN | UP:
         return BEGIN if FLAGS[word] == (name in DOWN) else END
-    parts = [plain(part) for part in PARTS.split(str(cell))] if word else [""]
+    parts = [plain(part) for part in STATE_SIGNS.split(str(cell))] if word else [""]
     parts = parts if len(parts) == 1 else [part for part in parts if part != "planned"]
     for words, says in ((DOWN, BEGIN), (PLANNED, NEITHER), (UP | OVER, END)):
         if all(part in DOWN | PLANNED | UP | OVER for part in parts) and words.intersection(parts):
