@@ -19,8 +19,9 @@ RARE = 1e-3  # a probability
 MUCH, FEW_FAILURES = 0.1, 2  # of the rows or failures: without more the answer is another
 AGAIN_H = 1.0  # failures of one node within this may be repeats
 PLANNED_WORK = (  # words of what is no failure
-    r"(?i:(?:(?<!un)(?:planned|scheduled|geplant)|maint(?!ain)|wartung|計画(?!外)|メンテ|decommis|"
-    r"(?<!failed )upgrad|scal(?:e|ed|ing)[ _-]?(?:in|down)\b)(?!.*(?:fail|fault|crash|error)))"
+    r"(?i:(?<!un)(?:planned|scheduled|geplant)|maint(?!ain)|wartung|計画(?!外)|メンテ|decommis|"
+    r"(?<!failed )upgrad(?!\w*\W+(?:has |had )?(?:fail|crash|error))|"
+    r"scal(?:e|ed|ing)[ _-]?(?:in|down)\b)"
 )
 
 Kind = Literal["dropped", "merged", "assumed", "inferred", "read_as", "no_failure"]

@@ -53,7 +53,11 @@ MOVED = "local time(s) that summer time skips or repeats, taken as the earliest 
 def read_table(
     path: PathLike[str], spec: LogSpec, pieces: Callable[[PathLike[str]], Iterator[pd.DataFrame]]
 ) -> Log:
-    """Outages from a table: node, start, end (or duration, or state), cause."""
+    """Outages from a table: node, start, end (or duration, or state), cause.
+
+    A time stamp from the year 9999 on is no end. An outage of which
+    no end is known lasts to the next failure of its node at most.
+    """
     table = _Table(path, spec)
     return table.log([table.rows_of(piece) for piece in pieces(path)])
 

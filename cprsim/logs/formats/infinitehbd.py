@@ -18,7 +18,12 @@ EVENT = ("node_id", "event_time", "event_type", "fault_type")
 
 
 def read_infinitehbd(log: PathLike[str], spec: LogSpec) -> Log:
-    """Outages from events: each ``fault_start`` to the next ``fault_end`` of its node and type."""
+    """Outages from a JSON array of events: node_id, event_time [d], event_type, fault_type.
+
+    Each ``fault_start`` is paired with the next ``fault_end`` of the same node and fault type,
+    first in, first out. The observation begins at 0 and ends at the last event. The cause is the
+    fault's level and class.
+    """
     events = pd.concat(json_pieces(log))
     parts = [name for name in events if str(name).split(".")[0] == "fault_type"]
     for name in EVENT:

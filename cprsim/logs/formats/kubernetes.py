@@ -56,7 +56,12 @@ REBOOT_H = 1 / 60  # a reboot is reported when the node is ready again
 
 
 def read_kubernetes(log: PathLike[str], spec: LogSpec) -> Log:
-    """Outages from events of nodes: a list, or one object after the other (``--watch``)."""
+    """Outages from events of nodes: a list, or one object after the other (``--watch``).
+
+    ``NodeNotReady`` begins an outage, the node's next ``NodeReady`` ends it; other failures of a
+    node, and those of ``--down``, are instants. A node that is drained or removed has an outage
+    that is no failure. Of events that Kubernetes merged, the first and the last instant are known.
+    """
     counted = Counted()
     by_line = [(line - FIRST_ROW, dict(flat(event))) for line, event in _events(log)]
     events = pd.DataFrame(

@@ -29,7 +29,11 @@ UNDATED = ("current", "before tracking", "")
 
 
 def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
-    """Outages from the failure records of Los Alamos (LA-UR-05-7318), each of its Down Time."""
+    """Outages from the failure records of Los Alamos (LA-UR-05-7318).
+
+    One lasts its ``Down Time``, as the written instants know no summer time. A system was watched
+    from its first record to the last one of the file.
+    """
     if spec.system is None and spec.format is None:
         raise ParameterError(
             f"{one_line(str(Path(log)))}: these are LANL's records, of which `system` has to be "
@@ -64,7 +68,7 @@ def read_lanl(log: PathLike[str], spec: LogSpec) -> Log:
     rows = pd.DataFrame({
         "node": pd.Categorical.from_codes(node, names, ordered=True),
         "start": table["start"],
-        "end": table["start"] + table[LASTED] / 60,  # written ends know no summer time
+        "end": table["start"] + table[LASTED] / 60,
         "lasted": table[LASTED] / 60,
         "cause": marked.idxmax(axis=1).where(marked.any(axis=1), ""),
     })  # fmt: skip

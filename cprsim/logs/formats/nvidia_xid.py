@@ -48,7 +48,11 @@ MOST_BACK = pd.Timedelta(30, "D")  # lines of several programs come a little lat
 
 
 def read_nvidia_xid(log: PathLike[str], spec: LogSpec) -> Log:
-    """Failures of nodes, instants at the Xids that lose a node; what else there is, is counted."""
+    """Failures of nodes, instants at the Xids that lose a node; what else there is, is counted.
+
+    Lines are those of ``journalctl -k`` (short-iso), of syslog, or of ``dmesg -T`` (all of
+    one node, as none is named).
+    """
     counted, lines = Counted(), dict[int, str]()
     for number, entry in numbered_lines(log):
         if any(mark in entry for mark in MARKS):

@@ -34,7 +34,13 @@ ASK = "--down 1 says that 1 is bad, --down 0 that 0 is"
 
 
 def read_prometheus(log: PathLike[str], spec: LogSpec) -> Log:
-    """Outages from the samples of a metric, each host a node: from the first bad one to a good."""
+    """Outages from the samples of ``up``, or of `READY`: from the first 0 to the next 1.
+
+    Of another metric, ``--down`` names the values that are bad.
+
+    Every host of a series is a node, watched from its first sample to its last. Outages shorter
+    than the query's step are not seen, and the state in gaps between samples is unknown.
+    """
     counted = Counted()
     if wrong := [word for word in spec.down_words if not SAMPLE_NUMBER.fullmatch(word)]:
         raise trace_error(log, None, f"{wrong[0]!r} is no value of a metric", "down")

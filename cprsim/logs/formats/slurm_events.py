@@ -20,7 +20,11 @@ STAMP = r"^(?:(.*?)\s*)\[[^\[]*@[^\[]*\]$"  # who wrote a reason and when, at it
 
 
 def read_slurm_events(log: PathLike[str], spec: LogSpec) -> Log:
-    """Outages of nodes that were down, failing or drained, with state and reason as the cause."""
+    """Outages of nodes that were down, failing or drained; the cause is the state and the reason.
+
+    Events of the whole cluster, and states that are no failure, are counted. A drained node that
+    stops responding is one outage.
+    """
     counted = Counted()
     table = bar_table(log, NEEDED, SACCTMGR, "reason")
     of_nodes = table["nodename"] != ""

@@ -18,7 +18,11 @@ BY_NODE = ("NODE_FAIL", "BOOT_FAIL")
 
 
 def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
-    """Failures of nodes, instants at the ends of the jobs that they ended."""
+    """Failures of nodes, instants at the ends of the jobs that they ended.
+
+    Of a job on several nodes the one that failed is known by the column ``FailedNode`` (newer
+    versions of Slurm) alone; without it the failure is one of any of them.
+    """
     counted = Counted()
     table = bar_table(log, NEEDED_OF_JOBS, SACCT)
     jobs = table[~table["jobid"].str.contains(".", regex=False)]  # steps fail with their jobs
