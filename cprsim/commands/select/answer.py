@@ -174,12 +174,15 @@ def _table(selection: Selection, name: str) -> Table:
 
 
 def _limit(selection: Selection) -> str:
-    limit, of = selection.limit, "expected "
+    limit = selection.limit
     if not selection.limited:
         return "No compared option loses samples, so no limit is needed."
-    if limit.risk is not None:
-        of = f"for {100 * limit.risk:g} % of the jobs, "
-    return f"Limit: {of}{limit.words}, as its {limit.bound_words}, is at most {limit.most:g}."
+    bound = f"Limit: the {limit.bound_words} of the"
+    if limit.risk is None:
+        return f"{bound} expected {limit.words} is at most {limit.most:g}."
+    return (
+        f"{bound} {limit.words} is at most {limit.most:g} for {100 * limit.risk:g} % of the jobs."
+    )
 
 
 def _cells(selection: Selection, candidate: CandidateSummary, *, waits: bool) -> list[str]:

@@ -24,7 +24,7 @@ from cprsim.training.kernel.trackers import TRACKER_CLASSES, Tracked, Tracker
 from cprsim.training.kernel.weights import Parcel, TrainableModel, Weights
 
 # Every save is whole: no table is large, and all others are written each time.
-UNDIVIDED = SubSaves("", 1.0, n_large_tables=0, small_tables=SmallTables.EACH_SUB_SAVE)
+WHOLE_SAVES = SubSaves("", 1.0, n_large_tables=0, small_tables=SmallTables.EACH_SUB_SAVE)
 # Of a save in progress: the rows that changed (m,), as they were at its start, the layers and their
 # optimiser state (None where the save does not hold them), and its bytes.
 Content = tuple[Ints, Parcel, Any, int]
@@ -53,7 +53,7 @@ class Saver:
         follows: bool = False,
         like: Saver | None = None,
     ) -> None:
-        self.model, self.shards, self.sub_saves = model, shards, sub_saves or UNDIVIDED
+        self.model, self.shards, self.sub_saves = model, shards, sub_saves or WHOLE_SAVES
         self.changed = np.zeros_like(model.changed) if follows else model.changed
         self.changed[:] = 0 if like is None else like.changed
         self.stored: Weights = (model.weights if like is None else like.stored).copy()
@@ -70,7 +70,7 @@ class Saver:
         how, shards = self.sub_saves, self.shards
         segments = shards.of_tables(shards.layout.largest(how.n_large_tables))
         live, stored = self.model.weights.table, self.stored.table
-        tracker = Tracker if how is UNDIVIDED else TRACKER_CLASSES[how.tracker]
+        tracker = Tracker if how is WHOLE_SAVES else TRACKER_CLASSES[how.tracker]
         return tracker(
             Tracked(
                 shards.layout, segments, how.fraction, live, stored, self.model.seed,
