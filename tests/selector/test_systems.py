@@ -10,7 +10,7 @@ import pytest
 
 import cprsim
 from cprsim.commands.select.evaluation import RELOADING, options_of
-from cprsim.commands.select.search import most_taken
+from cprsim.commands.select.search import max_writes
 from cprsim.job.losses import Metric
 from cprsim.job.policy import (
     Medium,
@@ -172,7 +172,7 @@ def test_where_saves_cost_nothing_the_fewest_are_taken_that_are_as_good(tmp_path
     made = experiment(tmp_path, "full, gemini")
     evaluator = bench_by(made, None, NO_LIMIT)
     one = choose(made, None, NO_LIMIT).at_best["gemini"]
-    n_most = most_taken(evaluator, "gemini")
+    n_most = max_writes(evaluator, "gemini")
     assert n_most > 1000, "as many as are written one after the other"
     most = evaluator.with_writes("gemini", [n_most])[0]
     assert 0 < one.n_saves < n_most
