@@ -32,7 +32,10 @@ from cprsim.logs.fit.trend import Trend, silences, trend
 
 MOST_REASONS = 4
 NOTE_KINDS = {"outages": "", "merged": "merged", "no failures": "no_failure", "left out": "dropped"}
-SHOWN = {("dropped", True), ("inferred", False)}  # kinds of notes to show first, by having no n
+SHOWN_NOTES = {
+    ("dropped", True),
+    ("inferred", False),
+}  # kinds of notes to show first, by having no n
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
 MOSTLY = 0.5
 NEAR_H = 5 / 60  # between outages that one node may have under two names
@@ -228,7 +231,7 @@ class Fitted:
         verdict = " ".join([verdict, *sentences(unfitted)])
         worst = ", ".join(f"{one_line(name, 40)} {n}" for name, n in self.worst_nodes.items())
         most = [f"The worst nodes by count: {worst} of {self.n_failures} failures."] * bool(worst)
-        unread = [str(of) for of in self.outages.notes if (of.kind, of.n is None) in SHOWN]
+        unread = [str(of) for of in self.outages.notes if (of.kind, of.n is None) in SHOWN_NOTES]
         how = [str(note) for note in self.outages.notes if note.kind == "read_as"][-1:]
         said = {*self.outages.dropped, *how, *unread}
         return [

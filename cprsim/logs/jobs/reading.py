@@ -48,7 +48,7 @@ SCHEMA = pa.schema(
         **dict.fromkeys(EVENT_TEXTS, pa.string()),
     }
 )
-BEGINS = ("job.start", "load.start", "warm-up.start", "train.resume", "rollback")
+FIRST_EVENTS = ("job.start", "load.start", "warm-up.start", "train.resume", "rollback")
 MISSING: dict[str, Any] = {
     "attempt": -1, "last_seen_unix_nano": 0, "step": float("nan"), "step_seconds": float("nan"),
     **dict.fromkeys(EVENT_TEXTS, ""),
@@ -158,7 +158,7 @@ def _later(
     ends = steps.groupby("job", observed=True)["time_ns"].agg(["idxmin", "idxmax"])
     told = pd.concat([others, steps.loc[np.unique(ends)].assign(event="progress")])
     told = told.astype({"job": str}).sort_values("time_ns", kind="stable")
-    worked = (~told["event"].isin(BEGINS)).groupby(told["job"]).cumsum() > 0
+    worked = (~told["event"].isin(FIRST_EVENTS)).groupby(told["job"]).cumsum() > 0
     first, last = (told.drop_duplicates("job", keep=keep) for keep in ("first", "last"))
     first, last = first.set_index("job"), last.set_index("job")
     first["begins"] = told[~worked].groupby("job")["step"].first()
@@ -185,7 +185,7 @@ def _goes_on(job: Any, before: Any) -> bool:
     finished = before.event == "job.end" and word_of(before.outcome) in DONE
     if finished or before.time_ns > job.time_ns or job.Index == before.Index:
         return False
-    if job.event not in BEGINS:
+    if job.event not in FIRST_EVENTS:
         return bool(job.attempt == before.attempt and not job.step < before.step)
     next_one = before.attempt + (before.event != "job.start")
     return bool(job.attempt == next_one and before.attempt >= 0 and not job.begins > before.step)

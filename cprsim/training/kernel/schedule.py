@@ -33,7 +33,14 @@ class RunEvent:
 
 Schedule = tuple[RunEvent, ...]
 
-KINDS = (K.SAVE_STARTED, K.SAVE_COMMITTED, K.SAVE_ABANDONED, K.REVERTED, K.ROLLED_BACK, K.FINISHED)
+PLAYED_KINDS = (
+    K.SAVE_STARTED,
+    K.SAVE_COMMITTED,
+    K.SAVE_ABANDONED,
+    K.REVERTED,
+    K.ROLLED_BACK,
+    K.FINISHED,
+)
 COUNTED_AS = {
     K.SUB_SAVE_STARTED: K.SAVE_STARTED,
     K.SUB_SAVE_COMMITTED: K.SAVE_COMMITTED,
@@ -44,7 +51,7 @@ BACK_IN_SERVICE = (K.REPLACED, K.RESUMED)
 
 def of_log(log: EventLog, useful_h: float, shard_slots: range, replica_slots: range) -> Schedule:
     """Events of the job in the log of one replication; its useful hours are the whole run."""
-    rows_of_events = np.flatnonzero(np.isin(log.kind, (*KINDS, *COUNTED_AS)))
+    rows_of_events = np.flatnonzero(np.isin(log.kind, (*PLAYED_KINDS, *COUNTED_AS)))
     failed, without_trainer = _failed_at(log, set(replica_slots))
     schedule = []
     for (number, at_h), events in groupby(rows_of_events, key=lambda i: (log.kind[i], log.at_h[i])):
