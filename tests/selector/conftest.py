@@ -13,7 +13,7 @@ from cprsim.accuracy.curve import Response, StalenessCurve
 from cprsim.commands.select.answer import document_of_select
 from cprsim.commands.select.choice import Selection, write_selection
 from cprsim.commands.select.evaluation import CandidateEvaluator, evaluator_of
-from cprsim.commands.select.selecting import select
+from cprsim.commands.select.selecting import selection_of
 from cprsim.failures.clocks import JobClock
 from cprsim.job.distributions import Constant, Exponential
 from cprsim.job.losses import Metric
@@ -93,7 +93,7 @@ def choose(
     experiment: Experiment, curve: StalenessCurve | None, *args: Any, **how: Any
 ) -> Selection:
     """The selection by a curve, without what explains it."""
-    return select(bench_by(experiment, curve, *args), **{"explain": False, **how})
+    return selection_of(bench_by(experiment, curve, *args), **{"explain": False, **how})
 
 
 def bench_by(

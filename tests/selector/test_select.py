@@ -37,7 +37,7 @@ FEW = {"replications": 100}
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The small scenario and a curve of the user's own."""
-    monkeypatch.setattr("cprsim.commands.select.selecting.N_FRONT", 3)
+    monkeypatch.setattr("cprsim.commands.select.selecting.N_POINTS", 3)
     monkeypatch.chdir(tmp_path)
     Path("small.yaml").write_text(small_scenario(), "utf-8")
     Path("mine.csv").write_text(CURVE, "utf-8")

@@ -146,7 +146,7 @@ def test_the_error_of_the_curve_is_that_of_the_job_which_is_the_quantile() -> No
 def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cprsim.commands.select.selecting.N_FRONT", 3)
+    monkeypatch.setattr("cprsim.commands.select.selecting.N_POINTS", 3)
     few = job.experiment().simulated(replications=200)
     found = choose(few, curve_of(partial=0.01), auc(TIGHT), explain=True)
     best = found.at_best["partial"]

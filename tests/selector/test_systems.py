@@ -229,7 +229,7 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
     experiment = assemble(loaded, with_policies=False)
     made = choose(experiment.simulated(replications=200), None, NO_LIMIT)
     hsdp = made.at_best["hsdp"]
-    assert hsdp.pays
+    assert hsdp.is_cheaper
     assert made.fell_back
     assert "so hsdp is not recommended" in made.notes[0]
     assert "and its accuracy loss is unknown" in said_of(made)

@@ -130,6 +130,8 @@ def _options(result: FleetResult) -> Table:
         rows.append([option.name, *cells, _amount(result, option.cost)])
     same = {key: of for key, of in result.shared.items() if f"fleet.{key}" not in result.axes}
     shared = ", ".join(f"{key}: {value}" for key, value in same.items())
+    if not shared and result.n_jobs > 1 and not result.axes:
+        shared = "nothing"  # nor do options differ in what they share
     have = "they share" if result.n_jobs > 1 else "it has"
     shared = f"; {have} {shared}" if shared else ""
     if "spares" not in result.shared and "fleet.spares" not in result.axes:

@@ -250,7 +250,7 @@ def _why_full(selection: Selection) -> str:
     costs = percent(nearest.overhead.mean)
     if nearest.benefit.high < 0:
         return f"{nearest_words} costs more: {costs}."
-    if nearest.pays:
+    if nearest.is_cheaper:
         return f"{nearest_words} costs {costs}, and its accuracy loss is unknown."
     less = ends(100 * nearest.benefit.low, 100 * nearest.benefit.high)
     return (
@@ -274,14 +274,14 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
             )
         if candidate and candidate.n_saves == 0 and candidate.policy.leaves_stale:
             yield f"{candidate.strategy} never saves. {back_to_start(candidate.struck_fraction)}"
-    bare = [
+    unprotected = [
         candidate
         for candidate in selection.finishing.values()
         if candidate.policy.risks_all(selection.useful_h) and not candidate.policy.leaves_stale
     ]
-    if bare:
-        worst = max(candidate.worst for candidate in bare)
-        yield never_saves([one.strategy for one in bare], worst, selection.n_replications)
+    if unprotected:
+        worst = max(candidate.worst for candidate in unprotected)
+        yield never_saves([one.strategy for one in unprotected], worst, selection.n_replications)
     if selection.stand_in:
         yield (
             "The curve was measured on a small model, not on yours: `cprsim measure` makes one of "

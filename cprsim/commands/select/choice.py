@@ -65,7 +65,7 @@ class CandidateSummary:
         return {OVERHEAD: self.overhead, WAIT: Estimate(self.waiting)}
 
     @property
-    def pays(self) -> bool:
+    def is_cheaper(self) -> bool:
         """Whether it costs significantly less than full recovery at its best."""
         return self.benefit.low > 0
 
@@ -101,7 +101,8 @@ class Selection:
     stand_in: bool = False  # whether the curve is a shipped one, measured on another model
     accuracy: str = ""  # the section of a scenario with this limit
     limited: bool = True  # whether a compared option loses samples; else no limit applies
-    front: dict[str, tuple[CandidateSummary, ...]]  # by strategy, the fewest saves first
+    # points of the figure by strategy, the fewest saves first
+    front: dict[str, tuple[CandidateSummary, ...]]
     break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)

@@ -13,7 +13,7 @@ import numpy as np
 
 from cprsim.accuracy.curve import Prediction
 from cprsim.commands.select.evaluation import FULL, CandidateEvaluator, Evaluated
-from cprsim.commands.select.search import at_cheapest_interval, best
+from cprsim.commands.select.search import at_cheapest_interval, best_candidate
 from cprsim.job.losses import WHOLE
 from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.limit import Limit
@@ -31,14 +31,14 @@ class StrategyDecision:
     chosen: Evaluated
 
     @property
-    def within_limit(self) -> dict[str, Evaluated]:
+    def options_within_limit(self) -> dict[str, Evaluated]:
         """The options with an interval within the limit, by name."""
         return {name: candidate for name, candidate in self.best.items() if candidate is not None}
 
     @property
     def at_best(self) -> dict[str, Evaluated]:
         """Full recovery, and the options within the limit, by name."""
-        return {FULL: self.full, **self.within_limit}
+        return {FULL: self.full, **self.options_within_limit}
 
 
 def decide(evaluator: CandidateEvaluator, step: Callable[[], None]) -> StrategyDecision:
@@ -49,15 +49,15 @@ def decide(evaluator: CandidateEvaluator, step: Callable[[], None]) -> StrategyD
     difference excludes 0.
     """
     cheapest, best_of = at_cheapest_interval(evaluator, FULL), dict[str, Evaluated | None]()
-    full = best(evaluator, FULL, cheapest) or cheapest
+    full = best_candidate(evaluator, FULL, cheapest) or cheapest
     for name in evaluator.options:
         if name != FULL:
-            best_of[name] = best(evaluator, name, full)
+            best_of[name] = best_candidate(evaluator, name, full)
         step()
-    return choice({FULL: full}, best_of, evaluator.limit)
+    return choose_from({FULL: full}, best_of, evaluator.limit)
 
 
-def choice(
+def choose_from(
     by_name: Mapping[str, Evaluated], best: Mapping[str, Evaluated | None], limit: Limit
 ) -> StrategyDecision:
     """Choose between full recovery and the `best` options; candidates in `by_name` replace them."""
@@ -82,18 +82,18 @@ def simplest(
     Equivalent: hardly more overhead than the choice, and no significantly larger loss. The loss
     is compared at the choice's interval or, if overheads are equal, at its own best interval.
     """
-    chosen, within_limit = decided.chosen, decided.within_limit
+    chosen, within_limit = decided.chosen, decided.options_within_limit
     if chosen.policy.sub_saves is None:
         return decided, ()
-    negligible = NEGLIGIBLE_GAIN * decided.full.more_than(chosen).mean
+    negligible = NEGLIGIBLE_GAIN * decided.full.excess_over(chosen).mean
     if WHOLE in within_limit:  # it must not cost more than the simplest strategy
-        negligible = min(negligible, max(within_limit[WHOLE].more_than(chosen).mean, 0.0))
+        negligible = min(negligible, max(within_limit[WHOLE].excess_over(chosen).mean, 0.0))
     equivalent = []
     for name, candidate in within_limit.items():
         if evaluator.options[name].strategy not in STRATEGIES:
             continue
         at_chosen = evaluator.evaluate(name, [chosen.policy.interval_h])[0].lost
-        more = candidate.more_than(chosen).mean
+        more = candidate.excess_over(chosen).mean
         as_good = not _loses_more(at_chosen, chosen.lost)
         as_good |= more <= EQUAL_BELOW and not _loses_more(candidate.lost, chosen.lost)
         if as_good and more <= negligible:

@@ -70,7 +70,7 @@ class Evaluated:
         """Whether the upper bound of its loss is at most the limit."""
         return self.finished and limit.bound(self.lost) <= limit.most
 
-    def more_than(self, other: Evaluated) -> Estimate:
+    def excess_over(self, other: Evaluated) -> Estimate:
         """Own minus other overhead, paired, with 95 % interval; NaN if either is unfinished.
 
         Differences of the size of rounding count as 0.
@@ -84,7 +84,7 @@ class Evaluated:
         """Whether it costs significantly less than another; unfinished candidates rank last."""
         if not self.finished:
             return False
-        return not other.finished or other.more_than(self).low > 0
+        return not other.finished or other.excess_over(self).low > 0
 
 
 @dataclass(slots=True)
@@ -231,7 +231,7 @@ def evaluator_of(
     known = {FULL: strategy(FULL), **_with_known_loss(experiment, limit, compared)}
     if experiment.scenario.silent is not None:
         known = {
-            name: with_contents(one, MOST_GENERATIONS, experiment) for name, one in known.items()
+            name: with_kept_saves(one, MOST_GENERATIONS, experiment) for name, one in known.items()
         }
     return CandidateEvaluator(
         experiment,
@@ -315,7 +315,7 @@ def loses(entry: RecoverySection, experiment: Experiment) -> bool:
     return policy_of(entry, experiment, experiment.useful_h).leaves_stale
 
 
-def with_contents(
+def with_kept_saves(
     entry: RecoverySection, n_contents: int, experiment: Experiment
 ) -> RecoverySection:
     """The entry with `n_contents` saves retained on the remote storage."""

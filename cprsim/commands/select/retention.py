@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import inf
 
 from cprsim.commands.run.contents import kept_every_h, none_clean, noticed_h
-from cprsim.commands.select.deciding import StrategyDecision, choice
-from cprsim.commands.select.evaluation import CandidateEvaluator, with_contents
+from cprsim.commands.select.deciding import StrategyDecision, choose_from
+from cprsim.commands.select.evaluation import CandidateEvaluator, with_kept_saves
 from cprsim.commands.select.search import WORTH_A_SAVE
 from cprsim.job.policy import MOST_GENERATIONS, Policy
 from cprsim.scenario.assemble import Experiment
@@ -16,7 +16,7 @@ from cprsim.scenario.assemble import Experiment
 LOST_OF_JOB = 0.5  # mean share of the work that an error in all retained saves loses
 
 
-def with_fewest_contents(
+def with_fewest_kept_saves(
     evaluator: CandidateEvaluator, decided: StrategyDecision
 ) -> tuple[CandidateEvaluator, StrategyDecision]:
     """If errors are silent, reduce each candidate to the fewest retained saves that suffice.
@@ -27,18 +27,18 @@ def with_fewest_contents(
     if experiment.scenario.silent is None:
         return evaluator, decided
     options = {
-        name: with_contents(
+        name: with_kept_saves(
             option,
-            enough_contents(best[name].policy, experiment, best[name].cost_fraction), experiment
+            fewest_kept_saves(best[name].policy, experiment, best[name].cost_fraction), experiment
         ) if name in best else option
         for name, option in evaluator.options.items()
     }  # fmt: skip
     fewest = replace(evaluator, options=options)
     again = {name: fewest.evaluate(name, [one.policy.interval_h])[0] for name, one in best.items()}
-    return fewest, choice(again, decided.best, evaluator.limit)
+    return fewest, choose_from(again, decided.best, evaluator.limit)
 
 
-def enough_contents(policy: Policy, experiment: Experiment, overhead: float) -> int:
+def fewest_kept_saves(policy: Policy, experiment: Experiment, overhead: float) -> int:
     """The fewest retained saves whose overhead is at most 2 % above `overhead`, that of the most.
 
     To first order: a silent error that is in all retained saves costs half of the job's work.

@@ -31,7 +31,7 @@ STEPS_BACK = 2  # steps below the number found that are also tried, at least
 WORTH_TRYING = 4.0  # largest cost of all writes, in overheads of full recovery
 
 
-def best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated | None:
+def best_candidate(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated | None:
     """An option at its cheapest interval within the limit; None if no interval is.
 
     A job without saves must be cheaper by `WORTH_NO_SAVES`, because simulations miss rare failures.
@@ -184,7 +184,7 @@ def best_within(evaluator: CandidateEvaluator, name: str, n_most: int) -> Evalua
         return None
     too_few, enough = first, None
     for number in count(1):
-        if enough is not None and enough.n_writes - too_few.n_writes <= near(enough):
+        if enough is not None and enough.n_writes - too_few.n_writes <= resolution_of(enough):
             break
         n = _next(too_few, enough, limit, n_most, halve=number % 5 == 0)
         step = evaluator.with_writes(name, [n])[0]
@@ -196,13 +196,13 @@ def best_within(evaluator: CandidateEvaluator, name: str, n_most: int) -> Evalua
             too_few = step
     assert enough is not None
     # slightly fewer writes may also be within the limit
-    around = max(STEPS_BACK, round(1 / evaluator.options[name].part)) * near(enough)
+    around = max(STEPS_BACK, round(1 / evaluator.options[name].part)) * resolution_of(enough)
     lowest = max(enough.n_writes - around, n_fewest)
-    fewer = evaluator.with_writes(name, range(lowest, enough.n_writes, near(enough)))
+    fewer = evaluator.with_writes(name, range(lowest, enough.n_writes, resolution_of(enough)))
     return next((candidate for candidate in fewer if candidate.within_limit(limit)), enough)
 
 
-def near(candidate: Evaluated) -> int:
+def resolution_of(candidate: Evaluated) -> int:
     """Smallest difference in the number of writes that is simulated."""
     return max(1, candidate.n_writes // WRITES_PER_STEP)
 

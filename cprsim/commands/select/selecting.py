@@ -24,7 +24,7 @@ from cprsim.commands.select.evaluation import (
     loses,
     options_of,
 )
-from cprsim.commands.select.retention import with_fewest_contents
+from cprsim.commands.select.retention import with_fewest_kept_saves
 from cprsim.commands.select.search import most_writes
 from cprsim.errors import ParameterError, Place, ScenarioError, watch
 from cprsim.job.losses import WHOLE
@@ -41,10 +41,10 @@ from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import dump_plain
 
 Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
-N_FRONT = 24  # candidates of each strategy on the front, besides its best
+N_POINTS = 24  # candidates of each strategy in the figure, besides its best
 N_LOSSLESS = 8  # the same for strategies without accuracy loss
-FRONT_TIMES = 6  # factor around the best number of saves that a lossless front spans
-FRONT_UP_TO = 1.3  # largest cost of writes on the front, in overheads of full recovery
+POINTS_TIMES = 6  # factor around the best number of saves, without accuracy loss
+POINTS_UP_TO = 1.3  # largest cost of writes in the figure, in overheads of full recovery
 
 
 def prepare(load: Load, replications: int | None) -> tuple[LoadedScenario, CandidateEvaluator]:
@@ -89,7 +89,7 @@ def _only_kept(loaded: LoadedScenario, costs: OwnCosts) -> bool:
 def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection:
     """Make the selection, with the inputs that would make another candidate the cheapest."""
     with watch.progress("selecting") as on_progress:
-        selection = select(evaluator, on_progress)
+        selection = selection_of(evaluator, on_progress)
     chosen, finishing = selection.chosen, selection.finishing
     best, costs = chosen.strategy, {name: one.overhead.mean for name, one in finishing.items()}
     if bills := selection.bills(prices_of(loaded.scenario)):
@@ -100,16 +100,19 @@ def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Sel
         plain = loaded.scenario.accuracy.model_dump(mode="json", exclude_defaults=True)
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
     options = evaluator.options
-    able = {name: one for name, one in finishing.items() if not options[name].system.not_counted}
-    able = able or {chosen.strategy: chosen}  # which does not finish
+    counted = {name: one for name, one in finishing.items() if not options[name].system.not_counted}
+    counted = counted or {chosen.strategy: chosen}  # none: the choice does not finish
     assumption = decisive_assumption(
-        loaded, {chosen.strategy: able}, {chosen.strategy: chosen.overhead.mean}, selection.entries
+        loaded,
+        {chosen.strategy: counted},
+        {chosen.strategy: chosen.overhead.mean},
+        selection.entries,
     )
-    policies = tuple(one.policy for one in able.values())
+    policies = tuple(one.policy for one in counted.values())
     spares = spares_of(
         replace(evaluator.experiment, policies=policies),
-        {name: one.summary for name, one in able.items()},
-        [name for name in able if name == chosen.strategy],
+        {name: one.summary for name, one in counted.items()},
+        [name for name in counted if name == chosen.strategy],
     )
     return replace(
         selection,
@@ -123,20 +126,20 @@ def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Sel
     )
 
 
-def select(
+def selection_of(
     evaluator: CandidateEvaluator,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     *,
     explain: bool = True,
 ) -> Selection:
-    """Choose the best interval of each option, then the option; `explain` adds the front."""
+    """Choose the best interval of each option, then the option; `explain` adds the figure."""
     experiment, limit, curve = evaluator.experiment, evaluator.limit, evaluator.experiment.curve
     n_steps, steps = (1 + explain) * len(evaluator.options), count(1)
 
     def step() -> None:
         on_progress(min(next(steps), n_steps), n_steps)
 
-    evaluator, decided = with_fewest_contents(evaluator, decide(evaluator, step))
+    evaluator, decided = with_fewest_kept_saves(evaluator, decide(evaluator, step))
     decided, alike = simplest(evaluator, decided)
     full, chosen = decided.full, decided.chosen
 
@@ -144,7 +147,7 @@ def select(
         return candidate_of(candidate, evaluator, full, rule)
 
     limited = bool(evaluator.losing)
-    fronts = _front(evaluator, decided, limited, step) if explain else []
+    points = _figure_points(evaluator, decided, limited, step) if explain else []
     return Selection(
         useful_h=experiment.useful_h,
         n_replications=len(full.overhead),
@@ -158,7 +161,7 @@ def select(
             for name, candidate in decided.best.items()
         },
         formula=tuple(as_candidate(candidate, rule) for rule, candidate in _formula(evaluator)),
-        front={name: tuple(map(as_candidate, candidates)) for name, candidates in fronts},
+        front={name: tuple(map(as_candidate, candidates)) for name, candidates in points},
         notes=(*(() if curve is None or not limited else curve.notes), *_notes(evaluator, decided)),
         left_out=evaluator.left_out,
         limited=limited,
@@ -173,7 +176,7 @@ def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator
     for name, option in evaluator.options.items():
         if loss := option.system.not_counted:
             yield f"{name}: {loss}. No number includes this loss, so {name} is not recommended."
-    for name, candidate in decided.within_limit.items():
+    for name, candidate in decided.options_within_limit.items():
         if candidate.policy.tax.nodes > 0:
             extra = f"{candidate.policy.tax.nodes:g}"
             yield f"{name} takes additional nodes ({extra}); overheads do not count their hours."
@@ -202,7 +205,7 @@ def candidate_of(
         loss=Estimate(expected.mean, *expected.interval(), n) if candidate.finished else unknown,
         upper_bound=evaluator.limit.bound(candidate.lost) if candidate.finished else nothing,
         within_limit=candidate.within_limit(evaluator.limit),
-        benefit=full.more_than(candidate),
+        benefit=full.excess_over(candidate),
         beyond_fraction=candidate.lost.beyond_fraction,
         struck_fraction=float((candidate.pls > 0).mean()),
         rule=rule,
@@ -253,30 +256,30 @@ def target_pls(response: Response, loss: float) -> float:
 # --------------------------------------------------------------------------- the front
 
 
-def _front(
+def _figure_points(
     evaluator: CandidateEvaluator,
     decided: StrategyDecision,
     limited: bool,
     step: Callable[[], None],
 ) -> list[tuple[str, list[Evaluated]]]:
     """Candidates of each strategy, from few writes to the largest number that can be worth it."""
-    fronts = []
+    points = []
     for name, option in evaluator.options.items():
         step()
         if (limited and name == FULL) or option.system.interval is None:
             continue
         chosen = decided.full if name == FULL else decided.best[name]
         lossless = chosen is not None and not chosen.policy.leaves_stale
-        lowest, n = option.n_fewest, N_LOSSLESS if lossless else N_FRONT
-        most = most_writes(evaluator, name, decided.full, FRONT_UP_TO)
+        lowest, n = option.n_fewest, N_LOSSLESS if lossless else N_POINTS
+        most = most_writes(evaluator, name, decided.full, POINTS_UP_TO)
         if lossless and chosen is not None:  # others may be slow to simulate
-            lowest = chosen.n_writes // FRONT_TIMES
-            most = min(most, max(FRONT_TIMES * chosen.n_writes, decided.full.n_writes))
+            lowest = chosen.n_writes // POINTS_TIMES
+            most = min(most, max(POINTS_TIMES * chosen.n_writes, decided.full.n_writes))
         grid = np.geomspace(lowest + 1, max(most, lowest + 2), n) - 1
         numbers = {lowest, *np.round(grid).astype(int).tolist()}
         if chosen is not None:
             numbers.add(chosen.n_writes)
-        fronts.append(
+        points.append(
             (name, evaluator.with_writes(name, sorted(n for n in numbers if n >= lowest)))
         )
-    return fronts
+    return points

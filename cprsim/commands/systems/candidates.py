@@ -8,8 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from cprsim.commands.select.deciding import decide
-from cprsim.commands.select.evaluation import FULL, RELOADING, entry_at, evaluator_of, with_contents
-from cprsim.commands.select.retention import enough_contents, with_fewest_contents
+from cprsim.commands.select.evaluation import (
+    FULL,
+    RELOADING,
+    entry_at,
+    evaluator_of,
+    with_kept_saves,
+)
+from cprsim.commands.select.retention import fewest_kept_saves, with_fewest_kept_saves
 from cprsim.errors import MissingKeyError, ParameterError, choices
 from cprsim.job.policy import Policy
 from cprsim.recovery.paper import NEVER, STRATEGIES
@@ -173,7 +179,7 @@ def at_their_best(
     evaluator = evaluator_of(experiment, limit or NO_LIMIT, options)
     steps = count(1)
     decided = decide(evaluator, lambda: on_progress(next(steps), len(evaluator.options)))
-    evaluator, decided = with_fewest_contents(evaluator, decided)
+    evaluator, decided = with_fewest_kept_saves(evaluator, decided)
     at_best, left_out = list[Candidate](), dict[str, LeftOut]()
     for candidate in candidates:
         if candidate.name not in options:
@@ -195,8 +201,8 @@ def _keeping_enough(candidate: Candidate, experiment: Experiment) -> Candidate:
     """A candidate at its own interval, with as many retained saves as silent errors need."""
     if candidate.is_today or experiment.scenario.silent is None:
         return candidate
-    n = enough_contents(candidate.policy, experiment, 0.0)
-    entry = with_contents(candidate.entry, n, experiment)
+    n = fewest_kept_saves(candidate.policy, experiment, 0.0)
+    entry = with_kept_saves(candidate.entry, n, experiment)
     return replace(candidate, entry=entry, policy=policy_of(entry, experiment))
 
 
