@@ -37,7 +37,7 @@ import cprsim
 from cprsim.accuracy.curve import StalenessCurve
 from cprsim.accuracy.curve_file import read_curve
 from cprsim.commands.select.evaluation import Evaluated, evaluator_of, options_of
-from cprsim.commands.select.selecting import select
+from cprsim.commands.select.selecting import selection_of
 from cprsim.failures.sources import stream
 from cprsim.files import finite_or_none, write_whole
 from cprsim.job.losses import Metric
@@ -121,7 +121,7 @@ def job_of(loaded: LoadedScenario, curve: StalenessCurve, n_limits: int = N_LIMI
     job = Job(loaded, curve, assemble(loaded), [])
     for most in limits(job.experiment, curve, n_limits):
         by_curve = replace(job.experiment, curve=curve)
-        best = select(evaluator_of(by_curve, limit_of(float(most))), explain=False).best
+        best = selection_of(evaluator_of(by_curve, limit_of(float(most))), explain=False).best
         for strategy in STRATEGIES:
             cell, found = Cell(loaded.scenario.name, float(most), strategy), best.get(strategy)
             if found is not None:
