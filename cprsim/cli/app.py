@@ -51,7 +51,7 @@ def docstring_of(function: Callable[..., object]) -> tuple[str, str, dict[str, s
 def command(
     function: Callable[..., Any], load: Callable[[], Callable[..., Any]] | None = None
 ) -> Callable[..., None]:
-    """The function for typer: it takes the values on the command line, and prints the answer.
+    """Make the function for typer: it takes the command line's values, and prints the answer.
 
     `load` gives what is called, where `function` is its signature alone.
     """

@@ -146,4 +146,5 @@ def waits_decide(
         what = "Waits for spares" if any(need.waits for need in some) else "Missing spares"
         pays = f"{'More' if are_more else 'Fewer'} spares pay"
         pays = pays if any(need.pays for need in some) else f"{what} are much of the cost"
-        yield from [f"{pays}: {each}."] * bool(some)
+        if some:
+            yield f"{pays}: {each}."

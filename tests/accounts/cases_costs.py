@@ -56,7 +56,7 @@ COSTS = [
     Case("saves that grow", {"saves.csv": _table(_saves(GROWING))}, FIT,
          {"frames.times.0.drift_first_h": 23.6 / 3600, "frames.times.0.drift_last_h": 95.6 / 3600},
          says=("The saves grew from 23.6 s (first tenth of them) to 95.6 s (last tenth)",
-               "for a job that follows take 95.6 s, not the mean of 59.8")),
+               "for the next job use 95.6 s, not the mean of 59.8")),
     Case("saves after a step", {"saves.csv": _table(_saves(STEPPED))}, FIT,
          {"frames.times.0.drift_first_h": 40.875 / 3600,
           "frames.times.0.drift_last_h": 90.875 / 3600},

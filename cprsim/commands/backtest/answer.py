@@ -142,7 +142,7 @@ def _estimate(draws_h: Floats) -> Estimate:
 
 
 def _advice(best: str, saved: Estimate, of_h: float, second: str, more: Estimate) -> str:
-    """The recommended system, the hours that it saves, and what the next one costs more."""
+    """The recommended system, the hours that it saves, and the extra cost of the next one."""
     costs_more = f"costs {with_ends(*more.triple, 'h')} more"
     next_one = costs_more if isfinite(more.mean) else "does not always end"
     next_one = f" The next, {second}, {next_one}."

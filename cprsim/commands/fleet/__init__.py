@@ -146,7 +146,7 @@ def axes_of(over: Mapping[str, Any] | Sequence[str], *, is_one: bool = False) ->
 
 
 def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], int]]:
-    """Every strategy at each point of the axes, and first at the scenario's own if it is none."""
+    """Every strategy at each point of the axes; first at the scenario's own, if not there."""
     points: list[tuple[dict[str, Plain], LoadedScenario]] = []
     prepared = prepare(loaded)
     for key, axis in axes.items():

@@ -103,7 +103,7 @@ def _document(
 ) -> Document:
     picture = Picture(
         "Training loss, and what failures add",
-        "Lines: loss without failures, and what each strategy adds; marks: failed shards go back.",
+        "Lines: loss without failures, and the rise by strategy; marks: failed shards go back.",
         lambda: chart_figure(_chart(measured, name)),
         name="loss",
     )

@@ -127,11 +127,11 @@ class CostFit(FittedQuantity):
         moved = abs(last - first) > max((DRIFTS - 1) * min(first, last), (slowest - fastest) / 2)
         notes = {
             f"the {kind}s {'grew' if last > first else 'fell'} from {first:.4g} s (first tenth of "
-            f"them) to {last:.4g} s (last tenth): for a job that follows take {last:.4g} s, not "
+            f"them) to {last:.4g} s (last tenth): for the next job use {last:.4g} s, not "
             f"the mean of {mean} s": moved,
             f"the {kind}s changed with time: {fastest:.4g} s in the fastest tenth of the log, "
-            f"{slowest:.4g} s in the slowest, {last:.4g} s in the last: for a job that follows "
-            f"take what it will meet, not the mean of {mean} s": slowest > 0 and not moved,
+            f"{slowest:.4g} s in the slowest, {last:.4g} s in the last: for the next job use its "
+            f"own time, not the mean of {mean} s": slowest > 0 and not moved,
             f"only {count(n, kind)}: taken as fixed, as its variation can't be estimated; "
             f"{FEWEST_TO_FIT} are the fewest to fit, {FEWEST_TO_TRUST} to trust": n < FEWEST_TO_FIT,
             f"only {n} {kind}s: their mean of {mean} s may be anything from {low} to {high} s "
@@ -191,12 +191,12 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
 
 
 def _drift_h(duration_h: Floats, resolution_h: float) -> tuple[float, ...]:
-    """Means of tenths in order of time: first, last, least, most; none where no change is seen.
+    """Means of tenths in order of time: first, last, least, most; empty without a change.
 
-    A trend is seen by the test of Mann and Kendall; what comes and goes by the ranks of neighbours,
-    which are alike then (the ratio of von Neumann, as Bartels has it); what comes once by a tenth,
-    or the last fifth or third, against all others (Mann and Whitney, Bonferroni). Each has a third
-    of `P_DRIFT`.
+    Three tests, each with a third of `P_DRIFT`: Mann and Kendall's for a trend; the ranks of
+    neighbours for changes back and forth (the ratio of von Neumann, as Bartels has it); Mann and
+    Whitney's with Bonferroni's correction for one change: a tenth, or the last fifth or third,
+    against all others.
     """
     if (n := len(duration_h)) < FEWEST_IN_ORDER:
         return ()

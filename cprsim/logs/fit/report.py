@@ -32,10 +32,8 @@ from cprsim.logs.fit.trend import Trend, silences, trend
 
 MOST_REASONS = 4
 NOTE_KINDS = {"outages": "", "merged": "merged", "no failures": "no_failure", "left out": "dropped"}
-SHOWN_NOTES = {
-    ("dropped", True),
-    ("inferred", False),
-}  # kinds of notes to show first, by having no n
+# notes that the answer shows: their kind, and whether they lack a number of rows
+SHOWN_NOTES = {("dropped", True), ("inferred", False)}
 FEW_WEEKS = 8  # below, the bunching of failures can't be told
 MOSTLY = 0.5
 NEAR_H = 5 / 60  # between outages that one node may have under two names
@@ -335,7 +333,7 @@ def _why_not_fitted(name: str, outages: Outages) -> str:
         how = "have no end and may last still: the repairs of the others are too short"
         if 2 * unknown.sum() <= without_end.sum():  # ends are missing, not open
             unknown = failures & outages.ended & (outages.down_h == 0)
-            how = "end when they begin, as far as the log knows: the others are too long"
+            how = "end when they begin, by the log: the others are too long"
     n, n_unknown = int(failures.sum()), int(unknown.sum())
     return f"{n_unknown} of {n} failures {how}" if n_unknown > MUCH * n else ""
 

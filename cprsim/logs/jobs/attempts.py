@@ -58,9 +58,10 @@ def attempt_events(
     for job, mine in read.groupby("job", sort=False):
         tells = mine[["first_step", "last_saved_step", "step_seconds"]].notna().to_numpy().any()
         saved, n = nan if tells else 0.0, len(mine)
+        # tables that overlap may number attempts differently: numbers only where instants are equal
         takes_no_time = (mine["start_h"] == mine["end_h"]).any()
         rows: Any = mine.itertuples()
-        for attempt, row in enumerate(rows):  # which another table may count otherwise
+        for attempt, row in enumerate(rows):
             about = {"attempt": attempt if takes_no_time else None, "job": job or None}
             first = {"time_unix_nano": round(row.start_h * NS_PER_H), **about}
             began = row.first_step if isfinite(row.first_step) else saved

@@ -151,9 +151,9 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
 def _later(
     steps: pd.DataFrame, others: pd.DataFrame, unnamed: set[str]
 ) -> tuple[dict[str, str], set[str]]:
-    """The unnamed job that each of others goes on; and jobs whose first attempts are missing.
+    """By unnamed log, the earlier one that it continues; and jobs that lack their first attempts.
 
-    It goes on the only one that it can and that no earlier one goes on.
+    A log continues the one that fits, if no other does and no earlier log continues it.
     """
     ends = steps.groupby("job", observed=True)["time_ns"].agg(["idxmin", "idxmax"])
     told = pd.concat([others, steps.loc[np.unique(ends)].assign(event="progress")])
@@ -178,9 +178,9 @@ def _later(
 
 
 def _goes_on(job: Any, before: Any) -> bool:
-    """Whether a log begins in the middle of the attempt with which another ends, or with the next.
+    """Whether a log may continue another: within its last attempt, or with the next one.
 
-    `job` is the first event of one, `before` the last of the other, which has not finished.
+    `job` is the first event of the one, `before` the last event of the other.
     """
     finished = before.event == "job.end" and word_of(before.outcome) in DONE
     if finished or before.time_ns > job.time_ns or job.Index == before.Index:
