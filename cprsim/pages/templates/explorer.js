@@ -1,6 +1,7 @@
 "use strict";
 const byId = (id) => document.getElementById(id);
 const REST_MS = 200; // without a move, after which all replications are asked for
+const PROMPT_MS = 400; // an answer within this follows a slider with all replications
 const rows = [...document.querySelectorAll(".slider")].map((row) => {
   const [number, low, high] = ["number", "low", "high"].map((key) => parseFloat(row.dataset[key]));
   const [text, range] = ["text", "range"].map((type) => row.querySelector(`[type=${type}]`));
@@ -43,14 +44,14 @@ function query() {
   return new URLSearchParams(changed.map(([key, value]) => ["set", `${key}=${value}`]));
 }
 
-let wanted = null, isBusy = false, rest = 0;
+let wanted = null, isBusy = false, rest = 0, lastMs = Infinity; // of the last that was not coarse
 
 async function ask(isCoarse) {
   wanted = `&coarse=${Number(isCoarse)}`;
   if (isBusy) return;
   isBusy = true;
   while (wanted) {
-    const asked = query().toString(), how = wanted;
+    const asked = query().toString(), how = wanted, begin = performance.now();
     wanted = null;
     byId("answer").classList.add("stale");
     byId("state").textContent = "computing";
@@ -58,6 +59,7 @@ async function ask(isCoarse) {
       .then((response) => (response.ok ? response.json() : Promise.reject(response.statusText)))
       .then((shown) => show(shown, asked, how.endsWith("1")))
       .catch((why) => say(`cprsim explore does not answer (${why}): see its terminal`));
+    if (how.endsWith("0")) lastMs = performance.now() - begin;
   }
   isBusy = false;
 }
@@ -86,9 +88,9 @@ function show(shown, asked, isCoarse) {
 for (const one of rows) {
   one.range?.addEventListener("input", () => {
     moved(one);
-    ask(true);
     clearTimeout(rest);
-    rest = setTimeout(ask, REST_MS, false);
+    ask(lastMs > PROMPT_MS);
+    if (lastMs > PROMPT_MS) rest = setTimeout(ask, REST_MS, false);
   });
   one.text.addEventListener("change", () => ask(false));
   one.row.querySelector("button").addEventListener("click", () => {
