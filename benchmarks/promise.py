@@ -37,7 +37,7 @@ import cprsim
 from cprsim.accuracy.curve import StalenessCurve
 from cprsim.accuracy.curve_file import read_curve
 from cprsim.commands.select.evaluation import Evaluated, evaluator_of, options_of
-from cprsim.commands.select.selecting import selection_of
+from cprsim.commands.select.selection import selection_of
 from cprsim.failures.sources import stream
 from cprsim.files import finite_or_none, write_whole
 from cprsim.job.losses import Metric

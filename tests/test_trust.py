@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cprsim.commands.select.choice import load_selection
+from cprsim.commands.select.record import load_selection
 from cprsim.commands.sweep.folder import load_sweep
 from cprsim.results.run import load_result
 from tests.making import WITHOUT_FIGURES, call

@@ -16,7 +16,7 @@ from cprsim.commands.reproduce.answer import answer_of_reproductions, overview_o
 from cprsim.commands.reproduce.study import SUMMARY, read_reproduced
 from cprsim.commands.run.answer import answer_of_run
 from cprsim.commands.select.answer import answer_of_select
-from cprsim.commands.select.choice import SELECTION, load_selection
+from cprsim.commands.select.record import SELECTION, load_selection
 from cprsim.commands.sweep.answer import answer_of_sweep
 from cprsim.commands.sweep.folder import ABOUT as ABOUT_SWEEP
 from cprsim.commands.sweep.folder import load_sweep

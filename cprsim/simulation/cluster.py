@@ -1,9 +1,10 @@
 """The cluster in SimPy: jobs on shared nodes, spares and storage, event by event.
 
-A job is a process (`RunningJob.run`). It arrives, waits for its nodes, and then processes events
-until it ends: its own next event (`step.next_event`), a granted node, or the end of a transfer. At
-each event `step` updates the state of the job. A repair is a process. Free nodes are a
-`simpy.Container`. The storage is a process that divides its bandwidth (`storage.SharedStorage`)::
+A job is a process (`RunningJob.run`). It arrives, waits for its nodes and, until it ends, processes
+events: its own next one (`step.next_event`), a granted node, or the end of a transfer. At each
+event `step` updates the job: work, saves, failures, recoveries. A repair is a process. Free nodes
+are a `simpy.Container`. The storage is a process that divides its bandwidth
+(`storage.SharedStorage`)::
 
     job:   arrives --(gets its nodes)--> runs --(processes an event)--> runs ... --> leaves
     node:  free --(a slot or a job takes it)--> in a job --(fails)--> in repair --> free
@@ -47,7 +48,7 @@ class SharedCluster:
 
     Parameters
     ----------
-    n_nodes : nodes on which jobs start; a job waits until enough of them are free; None: unlimited
+    n_nodes : most slots of running jobs together; a job also waits for free nodes; None: unlimited
     n_spares : additional nodes to replace failed ones; None: a spare is always free
     storage_bytes_per_h : bandwidth of all saves and loads together; infinite: not shared
     """
@@ -60,15 +61,14 @@ class SharedCluster:
     ) -> None:
         self.env = TickClock()
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
-        # Running jobs have at most `n_nodes` slots together: spares admit no further job
         self.job_slots = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
-        self.n_to_drop = 0  # if nodes are unlimited: those in repair whose job has left
+        self.n_to_discard = 0  # repaired nodes of jobs that have left, if nodes are unlimited
         self.storage: SharedStorage | None = None
         if storage_bytes_per_h < inf:
             self.storage = SharedStorage(self.env, storage_bytes_per_h)
 
-    def admit(self, n: int) -> Process:
-        """Wait until `n` nodes are free for a new job, and take them."""
+    def get_nodes(self, n: int) -> Process:
+        """Take `n` nodes for a new job when they are free; at once if nodes are unlimited."""
         if self.job_slots is not None:
             yield self.job_slots.get(n)
             yield NodeRequest(self.free, n, ARRIVALS)
@@ -76,15 +76,15 @@ class SharedCluster:
     def repair(self, returns_at_h: float) -> Process:
         """Repair a node; it is free again at `returns_at_h`."""
         yield Instant(self.env, returns_at_h, RETURNS)
-        if self.n_to_drop:
-            self.n_to_drop -= 1
+        if self.n_to_discard:
+            self.n_to_discard -= 1
         else:
             self.free.put(1)
 
     def release_nodes(self, n: int, n_vacant: int) -> None:
-        """Free the limited nodes of a leaving job of `n` slots; `n_vacant` have none."""
+        """Free the nodes of a leaving job; `n_vacant` of its `n` slots have none."""
         if self.job_slots is None:
-            self.n_to_drop += n_vacant
+            self.n_to_discard += n_vacant
             return
         if n > n_vacant:
             self.free.put(n - n_vacant)
@@ -121,7 +121,7 @@ class ReplicationBlock:
         """Draw the failures of the first n chunks, consecutive parts of the failures' clock."""
         drawn = self.failures.strikes(n_chunks)
         self.strikes = type(drawn)(drawn.until_h, *map(memoryview, drawn[1:]))  # type: ignore[arg-type]
-        self.no_failure = FailedSlots(NONE, self.strikes.slot[:0], self.strikes.repair_h[:0])
+        self.no_slots = FailedSlots(NONE, self.strikes.slot[:0], self.strikes.repair_h[:0])
 
 
 class JobResult(NamedTuple):
@@ -141,7 +141,7 @@ class JobResult(NamedTuple):
 
 
 class RunningJob:
-    """A running job; its times are hours since its start, at `began_h` on the cluster's clock."""
+    """A job of a cluster; its times count from its start, `start_h` on the cluster's clock."""
 
     def __init__(
         self, cluster: SharedCluster, block: ReplicationBlock, row: int, number: int = 0
@@ -157,20 +157,20 @@ class RunningJob:
         env, n_nodes = self.cluster.env, self.block.spec.n_slots
         if arrive_h > 0.0:
             yield Instant(env, arrive_h, ARRIVALS)
-        yield from self.cluster.admit(n_nodes)
+        yield from self.cluster.get_nodes(n_nodes)
         self.begin(env.at_h)
         self.find_next_event()
         while self.job.status == RUNNING:
-            own_event = Instant(env, self.began_h + self.next_h, self.rank)
-            transfers = [flow.over for flow in self.transfers.flows.values()]
-            shared_events = [*self.requests, *transfers]
+            own_event = Instant(env, self.start_h + self.next_h, self.rank)
+            transfer_ends = [flow.over for flow in self.transfers.flows.values()]
+            shared_events = [*self.requests, *transfer_ends]
             yield env.any_of((own_event, *shared_events)) if shared_events else own_event
-            if not any(event.processed for event in (own_event, *transfers)):
-                # only a node came: jobs that arrived earlier act first
+            if not any(event.processed for event in (own_event, *transfer_ends)):
+                # only a request was granted: jobs that arrived earlier act first
                 yield Instant(env, env.at_h, self.rank)
             if any(event.triggered for event in shared_events):
                 is_own = own_event.processed
-                self.apply_shared_events(self.next_h if is_own else env.at_h - self.began_h)
+                self.apply_shared_events(self.next_h if is_own else env.at_h - self.start_h)
             else:
                 self.apply_own_event()
             self.find_next_event()
@@ -178,7 +178,7 @@ class RunningJob:
 
     def begin(self, now_h: float) -> None:
         """Initialise the job's state when it has got its nodes."""
-        block, self.began_h = self.block, now_h
+        block, self.start_h = self.block, now_h
         self.sim = sim_of(block.job, block.drawn, self.row, block.losses, self.log)
         self.job = self.sim.job
         self.requests = list[NodeRequest]()  # requests of waiting slots, in the order of the queue
@@ -188,7 +188,7 @@ class RunningJob:
         start(self.sim)
 
     def find_next_event(self) -> None:
-        """Start transfers, skip whole cycles of work and save, and find the job's next event."""
+        """Begin what is due, skip whole cycles of work and save, and find the job's next event."""
         job, free = self.job, self.cluster.free
         while job.status == RUNNING:
             self.prepare_draws()
@@ -197,7 +197,7 @@ class RunningJob:
                 self.log.resumes(job)
             job.n_free = n_free = int(free.level)
             self.event = event = next_event(self.sim, fails_at_h)
-            self.apply_outcome(n_free)  # `next_event` admits returned nodes to elastic jobs
+            self.apply_outcome(n_free)  # elastic jobs may take nodes in `next_event`
             if job.status != RUNNING:
                 return
             if self.transfers.start_new(self.sim):
@@ -214,7 +214,7 @@ class RunningJob:
     def apply_own_event(self) -> None:
         """Advance the job to its own next event, and apply the event."""
         job, block = self.job, self.block
-        if self.fails_next and self.failure == NONE:  # only a lower bound: draw more
+        if self.fails_next and self.failure == NONE:  # not drawn yet: `next_h` is a lower bound
             block.draw_failures(self.chunk + 1)
             return
         job.n_free = n_free = int(self.cluster.free.level)
@@ -225,11 +225,11 @@ class RunningJob:
             fail(self.sim, FailedSlots(strikes.scope[n], strikes.slot[hit], strikes.repair_h[hit]))
             self.find_failure(self.chunk, n + 1)
         else:
-            complete(self.sim, self.event, block.no_failure)
+            complete(self.sim, self.event, block.no_slots)
         self.apply_outcome(n_free)
 
     def apply_shared_events(self, now_h: float) -> None:
-        """Give slots the nodes granted at this instant, and end the transfers that end now.
+        """Apply the events of this instant: granted nodes, ends of transfers, the job's own.
 
         A failure at the same instant is processed afterwards.
         """
@@ -239,20 +239,20 @@ class RunningJob:
         self.advance(min(self.next_h, max(job.now_h, now_h)))
         self.transfers.end_moved(self.sim)
         n_free = int(self.cluster.free.level)
-        job.n_free = n_free + n_got  # `complete` takes `n_got` of them
+        job.n_free = n_free + n_got  # the granted nodes, as if repaired now:
         if n_got:
-            job.next_return_h = job.now_h  # so `complete` gives them to slots
-        event = self.event._replace(commits_h=job.now_h)  # commits saves whose transfer ended
-        complete(self.sim, event, self.block.no_failure)
+            job.next_return_h = job.now_h  # `complete` gives them to slots
+        event = self.event._replace(commits_h=job.now_h)  # of saves whose transfer ended
+        complete(self.sim, event, self.block.no_slots)
         self.apply_outcome(n_free)
 
     def advance(self, to_h: float) -> None:
-        """Advance the job to an instant, and account its hours."""
+        """Advance the job to an instant, and book its hours."""
         step.advance(self.sim, to_h, self.event)
-        self.transfers.move_link(self.sim)
+        self.transfers.update_link(self.sim)
 
     def find_failure(self, chunk: int, failure: int) -> None:
-        """Find the first failure from number `failure` in `chunk` on; NONE if it is not drawn."""
+        """Find the next failure, at or after `failure` in `chunk`; NONE if it is not drawn."""
         self.chunk, self.failure = next_failure(self.block.strikes, self.row, chunk, failure)
 
     def fails_at_h(self) -> float:
@@ -275,7 +275,10 @@ class RunningJob:
     # ----------------------------------------------------------------- nodes
 
     def apply_outcome(self, n_free: int) -> None:
-        """Store the event's losses; give its node changes to the cluster (`n_free` free before)."""
+        """Store the event's losses, and apply its requests and repairs to the cluster.
+
+        `n_free` nodes were free before the event.
+        """
         cluster, job, slots = self.cluster, self.job, self.sim.slots
         if job.n_losses:
             self.losses.append(self.block.losses[: job.n_losses].copy())
@@ -283,14 +286,14 @@ class RunningJob:
         if n_free > job.n_free:
             taken = NodeRequest(cluster.free, n_free - job.n_free, JOBS)
             assert taken.triggered, "a request for a free node is granted immediately"
-        for n in range(job.n_repairs):  # slots[n] holds the nth repair: see `state.Slot`
-            cluster.env.process(cluster.repair(self.began_h + slots[n].returns_at_h))
+        for n in range(job.n_repairs):  # slots[n] holds the nth, not slot n's: `state.Slot`
+            cluster.env.process(cluster.repair(self.start_h + slots[n].returns_at_h))
         job.n_repairs, job.next_return_h = 0, inf  # `SharedCluster.repair` tracks them
         for _ in range(job.n_queued - len(self.requests)):
             self.requests.append(NodeRequest(cluster.free, 1, JOBS))
 
     def end(self, n_nodes: int) -> JobResult:
-        """Free the job's nodes, stop its transfers, and return its results."""
+        """Release the job's nodes, stop its transfers, and return its results."""
         job, slots = self.job, self.sim.slots
         for request in self.requests:
             if request.triggered:  # granted at this instant
@@ -304,7 +307,7 @@ class RunningJob:
         parts = self.block.job.policy.parts
         losses = np.concatenate(self.losses) if self.losses else np.zeros((0, N_OF_LOSS))
         result = JobResult(
-            self.began_h, job.now_h, job.frontier_h, job.status == FINISHED, job.n_failures,
+            self.start_h, job.now_h, job.frontier_h, job.status == FINISHED, job.n_failures,
             job.n_saves, [job.hours[COLUMNS.index(part)] for part in parts], losses,
         )  # fmt: skip
         # SimPy keeps the process until the fleet ends; the job's state is large

@@ -61,7 +61,7 @@ def run(of: Sim, strikes: ScopedStrikes, rows: Ints, out: Results) -> int:
     """
     spec, job = of.spec, of.job
     near_h = SAME_INSTANT * spec.useful_h
-    nobody = FailedSlots(NONE, strikes.slot[:0], strikes.repair_h[:0])
+    no_slots = FailedSlots(NONE, strikes.slot[:0], strikes.repair_h[:0])
     for row in rows:
         sim = Sim(spec, job, of.slots, of.recoveries, of.drawn, row, of.losses, None)
         start(sim)
@@ -88,7 +88,7 @@ def run(of: Sim, strikes: ScopedStrikes, rows: Ints, out: Results) -> int:
                 if not struck or failure != NONE:
                     advance(sim, to_h, event)
             if not struck:
-                complete(sim, event, nobody)
+                complete(sim, event, no_slots)
             elif failure == NONE:
                 job.status = WANTS_FAILURES
             else:

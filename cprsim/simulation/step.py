@@ -4,7 +4,7 @@ A driver takes a job from instant to instant; `replications` is compiled, `clust
 
     event = next_event(sim, fails_at_h)  # the job's next event; its activity is constant until then
     advance(sim, to_h, event)            # book the hours up to an instant
-    complete(sim, event, no_slot)         # end the saves, repairs and stages due at this instant
+    complete(sim, event, no_slots)         # end the saves, repairs and stages due at this instant
     fail(sim, failure)                   # apply a failure
 
 `copies`, `saves` and `recoveries` have the details. Each function takes numpy records where it is
@@ -233,7 +233,7 @@ def book_work(sim: Sim, before_h: float, passed_h: float) -> None:
 
 
 @inlined
-def complete(sim: Sim, event: Next, no_slot: FailedSlots) -> None:
+def complete(sim: Sim, event: Next, no_slots: FailedSlots) -> None:
     """End what ends at this instant, but for rounding: saves, then repairs, then stages.
 
     Then come planned stops and notices of silent errors, which strike all slots.
@@ -258,9 +258,9 @@ def complete(sim: Sim, event: Next, no_slot: FailedSlots) -> None:
     if changed:
         recoveries.refresh(sim)
     if job.stops_at_h <= until_h:
-        fail(sim, FailedSlots(spec.stop, no_slot.slots, no_slot.repair_h))
+        fail(sim, FailedSlots(spec.stop, no_slots.slots, no_slots.repair_h))
     if job.noticed_at_h <= until_h:
-        fail(sim, FailedSlots(spec.silent, no_slot.slots, no_slot.repair_h))
+        fail(sim, FailedSlots(spec.silent, no_slots.slots, no_slots.repair_h))
 
 
 def end(sim: Sim) -> None:
@@ -274,7 +274,7 @@ def end(sim: Sim) -> None:
 # --------------------------------------------------------------------------- planned stops
 
 
-def stop(sim: Sim, no_slot: FailedSlots) -> None:
+def stop(sim: Sim, no_slots: FailedSlots) -> None:
     """A planned stop: the job saves, unless a recovery blocks it, and then all stand."""
     spec, job = sim.spec, sim.job
     saved = job.waits_for == STOPPING
@@ -295,8 +295,8 @@ def stop(sim: Sim, no_slot: FailedSlots) -> None:
         note(sim, EventKind.SAVE_COMMITTED, NONE)
     job.stops_at_h = number * spec.stop_every_h
     job.n_stops += 1
-    strike(sim, no_slot)
-    recover(sim, no_slot, job.n_stops - 1)
+    strike(sim, no_slots)
+    recover(sim, no_slots, job.n_stops - 1)
     for capture in range(spec.n_captures):
         if saved:  # the save stands for all that is due
             saves.stand_on_grid(sim, capture, job.progress_h)

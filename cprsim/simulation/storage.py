@@ -201,7 +201,7 @@ class Transfers:
             self.flows[key] = self.storage.start(n_flows, each_bytes, bytes_per_h, self.rank)
         return inf
 
-    def move_link(self, sim: Sim) -> None:
+    def update_link(self, sim: Sim) -> None:
         """Set the link's odometer to the bytes that the storage has moved by this instant."""
         if self.storage is not None and (flow := self.flows.get(LINK)):
             sim.job.link_bytes = self.link_began_bytes + self.storage.moved_bytes(flow)

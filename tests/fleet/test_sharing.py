@@ -30,7 +30,7 @@ def queue_jobs(n: int, jobs: list[tuple[float, int, float]]) -> list[float]:
 
     def life(number: int, at_h: float, n_nodes: int, wall_h: float) -> Process:
         yield Instant(cluster.env, at_h, ARRIVALS)
-        yield from cluster.admit(n_nodes)
+        yield from cluster.get_nodes(n_nodes)
         start_h[number] = cluster.env.now
         yield cluster.env.timeout(wall_h)
         cluster.release_nodes(n_nodes, 0)
@@ -49,7 +49,7 @@ def test_a_job_that_fits_waits_for_one_that_came_before_it() -> None:
 def test_nodes_are_neither_made_nor_lost() -> None:
     """A job ends while a node is in repair that nobody replaced: the pool has it again later."""
     cluster = SharedCluster(4, 0)
-    cluster.env.process(cluster.admit(4))
+    cluster.env.process(cluster.get_nodes(4))
     cluster.env.process(cluster.repair(5.0))
     cluster.env.run(until=1.0)
     cluster.release_nodes(4, 1)

@@ -14,7 +14,7 @@ import pytest
 
 from cprsim.accuracy.curve import FEWEST_SEEDS_TO_USE
 from cprsim.errors import ResultError
-from cprsim.job.losses import ALWAYS
+from cprsim.job.losses import ALWAYS, RESPONSE_KEYS
 from cprsim.results.folder import exclusive_lock
 from cprsim.scenario.reading import load_scenario
 from cprsim.training.measuring.measure import measure
@@ -92,6 +92,13 @@ def test_it_stops_at_the_precision_once_the_seeds_suffice_for_use(
     shutil.copytree(whole[0].folder, tmp_path / "runs")
     request = request_of(n_seeds=None, precision=1e9, budget_s=600.0)
     assert len(measure(request).results) == FEWEST_SEEDS_TO_USE
+
+
+def test_without_momentum_the_bytes_of_all_else_are_counted(scenario: Path, tmp_path: Path) -> None:
+    scenario.write_text(SCENARIO.replace("adagrad", "sgd").replace("0.03", "0.2"))
+    run_seed(SeedRuns(load_scenario(scenario), 1, (), tmp_path))
+    counted = {saving.strategy for saving in read_seed(tmp_path, 1).twin.bytes_written}
+    assert counted == {name for name in RESPONSE_KEYS if "momentum" not in name}
 
 
 def test_a_folder_of_another_measurement_is_refused(

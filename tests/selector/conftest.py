@@ -11,9 +11,9 @@ import pytest
 
 from cprsim.accuracy.curve import Response, StalenessCurve
 from cprsim.commands.select.answer import document_of_select
-from cprsim.commands.select.choice import Selection, write_selection
 from cprsim.commands.select.evaluation import CandidateEvaluator, evaluator_of
-from cprsim.commands.select.selecting import selection_of
+from cprsim.commands.select.record import Selection, write_selection
+from cprsim.commands.select.selection import selection_of
 from cprsim.failures.clocks import JobClock
 from cprsim.job.distributions import Constant, Exponential
 from cprsim.job.losses import Metric

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cprsim
-from cprsim.commands.select.choice import Selection
-from cprsim.commands.select.evaluation import entry_at, interval_text, interval_with, strategy
+from cprsim.commands.select.evaluation import entry_at, interval_text, interval_with, strategy_entry
+from cprsim.commands.select.record import Selection
 from cprsim.files.units import TIME
 from cprsim.job.intervals import n_saves_due
 from cprsim.job.losses import TRACKERS, Metric
@@ -37,7 +37,7 @@ FEW = {"replications": 100}
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The small scenario and a curve of the user's own."""
-    monkeypatch.setattr("cprsim.commands.select.selecting.N_POINTS", 3)
+    monkeypatch.setattr("cprsim.commands.select.selection.N_POINTS", 3)
     monkeypatch.chdir(tmp_path)
     Path("small.yaml").write_text(small_scenario(), "utf-8")
     Path("mine.csv").write_text(CURVE, "utf-8")
@@ -183,7 +183,7 @@ def test_what_is_said_of_a_selection(selection: Selection, changed: Any, said: s
 )
 def test_an_entry_makes_the_policy_that_it_was_made_from(name, cut, interval_h) -> None:
     section = SubSavesSection().model_copy(update=cut) if name.startswith("cpr-") else None
-    option = strategy(name, section)
+    option = strategy_entry(name, section)
     policy = policy_of(option, assemble(load_scenario("x", text=small_scenario())), interval_h)
     entry = entry_at(option, interval_h, 20.0)
     (again,) = assemble(load_scenario("x", text=small_scenario(entry))).policies

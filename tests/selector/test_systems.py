@@ -109,7 +109,7 @@ def test_full_recovery_in_disguise_is_best_where_full_recovery_is(known, tmp_pat
     made = experiment(tmp_path, "full, disguised")
     found = choose(made, None, NO_LIMIT)
     one = found.at_best["disguised"]
-    assert one.option == "every"
+    assert one.interval_option == "every"
     assert one.policy.interval_h == pytest.approx(YOUNG_H, rel=0.25)
     assert one.overhead.mean == pytest.approx(found.full.overhead.mean, rel=0.005)
     assert found.fell_back  # it does not surely cost less
@@ -162,7 +162,7 @@ def test_the_interval_of_a_system(
     full = "{strategy: full, interval: 1 h}"
     made = experiment(tmp_path, f"{full}, {recovery}", *overrides, FEW)
     (one,) = choose(made, None, NO_LIMIT).best.values()
-    assert one.option == (interval or "")
+    assert one.interval_option == (interval or "")
     low, high = between_h
     assert low * (1 - 1e-9) <= one.policy.interval_h <= high * (1 + 1e-9)
     assert entry in (None, one.entry)
@@ -242,7 +242,7 @@ def test_it_names_the_option_and_no_loss(tmp_path: Path) -> None:
     recovery = "full, gemini, {strategy: varuna, name: often}"
     made = experiment(tmp_path, recovery, FEW)
     whole = choose(made, None, NO_LIMIT, explain=True)
-    assert set(whole.front) == {"full", "gemini", "often"}
+    assert set(whole.points) == {"full", "gemini", "often"}
     text = said_of(whole)
     assert "No compared option loses samples, so no limit is needed." in text
     assert re.search(r"gemini \(recommended\) +[\d.]+ (h|min|s) \(remote_every\)", text)

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from cprsim.commands import command, options
 from cprsim.commands.select.answer import answer_of_select, document_of_select
-from cprsim.commands.select.choice import Selection, load_selection, write_selection
-from cprsim.commands.select.selecting import make_selection, prepare
+from cprsim.commands.select.record import Selection, load_selection, write_selection
+from cprsim.commands.select.selection import make_selection, prepare
 from cprsim.pages.answer import Answer
 from cprsim.pages.figures import drawing
 from cprsim.results.folder import ResultTarget, load_or_compute
@@ -39,8 +39,8 @@ def select(
 ) -> Answer:
     """Choose strategy and interval within a limit of accuracy loss.
 
-    Every candidate is simulated with the scenario's failures. The staleness curve predicts the
-    loss, and the upper confidence bound of the loss must not exceed the limit. Full recovery is
+    Every candidate is simulated with the scenario's failures. A staleness curve predicts losses of
+    accuracy; the loss's upper confidence bound must not exceed the limit. Full recovery is
     compared at its own best interval, and recommended unless a candidate costs significantly less.
     Recovery systems of the scenario are compared, too; no limit is needed if no candidate loses
     samples. A limit given here replaces all limits of the scenario.
@@ -76,13 +76,13 @@ def select(
     Answer
         ``frames["strategies"]``: each strategy at its best interval, whether it is recommended,
         and its entry in a scenario. ``frames["candidates"]``: the candidates of the figure and of
-        the paper's formulas.
+        CPR's formulas.
         ``values["recommended"]``, ``values["recovery"]`` (the section of a scenario).
 
     Raises
     ------
     CprsimError
-        An input is wrong, or an input of the selection is missing.
+        An input is wrong or missing.
 
     Examples
     --------

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from cprsim.commands.select.choice import CandidateSummary, Selection, candidate_rows
-from cprsim.commands.select.deciding import EQUAL_BELOW
+from cprsim.commands.select.decision import EQUAL_BELOW
 from cprsim.commands.select.evaluation import RELOADING
 from cprsim.commands.select.figures import selection_figure
+from cprsim.commands.select.record import CandidateSummary, Selection, candidate_rows
 from cprsim.job.records import NO_NUMBER, Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import Document, ListingBlock, Picture, Section, Table
@@ -41,11 +41,10 @@ from cprsim.results.words import (
     with_ends,
 )
 
-BEYOND_FRACTION = 0.01  # of the replications; above it, warn of extrapolated losses
+MAX_EXTRAPOLATED = 0.01  # share of replications; above it, warn of extrapolated losses
 OVER_LIMIT = " (over the limit)"  # marks a bound
 VALUES = (
-    "fell_back", "useful_h", "n_replications", "curve", "accuracy", "left_out", "alike", "notes",
-    "stand_in",
+    "fell_back", "useful_h", "n_replications", "curve", "accuracy", "left_out", "notes", "stand_in",
 )  # fmt: skip
 
 
@@ -55,7 +54,7 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
     rows = candidate_rows(selection)
     at_best = rows["part"].isin(["full", "best"])
     strategies = rows[at_best].drop(columns="part").reset_index(drop=True)
-    strategies.insert(1, "recommended", strategies["strategy"] == selection.advised)
+    strategies.insert(1, "recommended", strategies["strategy"] == selection.recommended)
     strategies["entry"] = strategies["strategy"].map(selection.entries)
     frames = {
         "strategies": strategies,
@@ -75,10 +74,11 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
         lambda: document_of_select(selection),
         frames=frames,
         values={
-            "recommended": selection.advised,
+            "recommended": selection.recommended,
             "recovery": recovery_of(selection),
             "recommendation": _recommended(selection),
             "spares": selection.spares,
+            "alike": selection.equivalent,
             **{name: getattr(selection, name) for name in VALUES},
             "limit": selection.limit if selection.limited else None,
             "none_within_limit": [name for name, best in selection.best.items() if best is None],
@@ -89,16 +89,17 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
 
 
 def _recommended(selection: Selection) -> dict[str, Any] | None:
-    """The choice, compared with full recovery or the next best; None: no strategy finishes."""
+    """The choice, compared with full recovery or the cheapest other; None: no strategy finishes."""
     chosen, full = selection.chosen, selection.full
     if chosen.finished_fraction < 1:
         return None
-    beats, less = full, chosen.benefit
-    if selection.fell_back and (others := [c for c in selection.best.values() if c is not None]):
-        beats = min(others, key=lambda other: other.overhead.mean)
-        less = Estimate(-beats.benefit.mean, -beats.benefit.high, -beats.benefit.low)
+    other, less = full, chosen.benefit
+    others = [one for one in selection.finishing.values() if one is not full]
+    if selection.fell_back and others:
+        other = min(others, key=lambda one: one.overhead.mean)
+        less = Estimate(-other.benefit.mean, -other.benefit.high, -other.benefit.low)
     return recommendation(
-        entry_from(chosen.entry), chosen.overhead, beats=beats.strategy, less=less,
+        entry_from(chosen.entry), chosen.overhead, beats=other.strategy, less=less,
         turns_on=selection.assumption,
     )  # fmt: skip
 
@@ -106,23 +107,23 @@ def _recommended(selection: Selection) -> dict[str, Any] | None:
 def recovery_of(selection: Selection) -> str:
     """The section `recovery` of a scenario that runs every strategy as selected."""
     lines = [
-        f"  - {text}{'  # recommended' if strategy == selection.advised else ''}"
+        f"  - {text}{'  # recommended' if strategy == selection.recommended else ''}"
         for strategy, text in selection.entries.items()
     ]
     return "\n".join(["recovery:", *lines])
 
 
 def document_of_select(selection: Selection) -> Document:
-    """Everything about one selection. Raises ResultError for an unreadable file."""
+    """The document of a selection. Raises ResultError: its scenario can't be read."""
     bills = selection.bills(prices_in(selection.path))
-    over = selection.limit.words if selection.limited else "the number of saves"
+    against = selection.limit.words if selection.limited else "the number of saves"
     picture = Picture(
-        f"Overhead over {over}",
+        f"Overhead against {against}",
         "A point per strategy and interval, the choice marked. The table has the best of each.",
         lambda: selection_figure(selection, selection.name),
         "pareto",
     )
-    entry = f"{selection.accuracy}\n{recovery_of(selection)}".strip()
+    sections = f"{selection.accuracy}\n{recovery_of(selection)}".strip()
     prices = prices_in(selection.path) if selection.spares else None
     first, *more = _decision(selection)
     return Document(
@@ -136,7 +137,7 @@ def document_of_select(selection: Selection) -> Document:
         remarks=[*_remarks(selection, bills)],
         turns_on=f"{turns_on(selection.assumption)} {free_spares(selection.path)}".strip(),
         sections=[
-            Section("How to run it", [ListingBlock("For the scenario", entry)]),
+            Section("How to run it", [ListingBlock("For the scenario", sections)]),
             Section("All candidates", [picture, *money_tables(bills)]),
             *origin(selection.manifest, selection.path),
         ],
@@ -144,31 +145,32 @@ def document_of_select(selection: Selection) -> Document:
 
 
 def _table(selection: Selection, name: str) -> Table:
-    """Full recovery, each strategy at its best, and the paper's formulas; equal rows merge."""
+    """Full recovery, each strategy at its best interval, and CPR's formulas; equal rows merge."""
     quantity, of_pls = selection.limit.words, selection.limit.metric is None
     headings = ["overhead, %", "less than full recovery, % points"]
     if selection.limited:
         unit = "" if of_pls else ", ×10⁻⁴"
         bound = f"{selection.limit.bound_words}{unit}"
-        headings += [*["PLS"] * (not of_pls), f"{quantity}{unit}", bound]
+        headings += [f"{quantity}{unit}", bound] if of_pls else ["PLS", f"{quantity}{unit}", bound]
     waits = any(shows_waits(each.summary) for each in selection.finishing.values())
-    headings[1:1] = [WAITING] * waits
+    if waits:
+        headings.insert(1, WAITING)
     candidates = {"full": selection.full, **selection.best}
-    for formula in selection.formula:
-        candidates[f"{formula.strategy}, {formula.rule} formula"] = formula
+    for by_formula in selection.formula:
+        candidates[f"{by_formula.strategy}, {by_formula.formula} formula"] = by_formula
     names: dict[tuple[str, ...], list[str]] = {}
     for strategy, candidate in candidates.items():
         cells = ["no interval within the limit"]
         if candidate is not None:
             cells = _cells(selection, candidate, waits=waits)
         cells = [*cells, *[NO_NUMBER] * len(headings)][: len(headings) + 1]
-        label = f"{strategy} (recommended)" if strategy == selection.advised else strategy
+        label = f"{strategy} (recommended)" if strategy == selection.recommended else strategy
         names.setdefault(tuple(cells), []).append(label)
     return Table(
-        f"{name}: {selection.n_replications:,} replications, each strategy at its best; ± half of "
-        f"the 95 % interval. {_limit(selection)}",
+        f"{name}: {selection.n_replications:,} replications, each strategy at its best interval; "
+        f"± half of the 95 % interval. {_limit(selection)}",
         ["strategy", "saves every", *headings],
-        [[", ".join(alike), *cells] for cells, alike in names.items()],
+        [[", ".join(equal), *cells] for cells, equal in names.items()],
         ["saves every"],
     )
 
@@ -179,19 +181,19 @@ def _limit(selection: Selection) -> str:
         return "No compared option loses samples, so no limit is needed."
     bound = f"Limit: the {limit.bound_words} of the"
     if limit.risk is None:
-        return f"{bound} expected {limit.words} is at most {limit.most:g}."
-    return (
-        f"{bound} {limit.words} is at most {limit.most:g} for {100 * limit.risk:g} % of the jobs."
-    )
+        return f"{bound} expected {limit.words} must not exceed {limit.most:g}."
+    quantile = f"{100 * limit.risk:g} % quantile of the jobs' {limit.words}"
+    return f"{bound} {quantile} must not exceed {limit.most:g}."
 
 
 def _cells(selection: Selection, candidate: CandidateSummary, *, waits: bool) -> list[str]:
     every = "never saves" if candidate.n_saves == 0 else hours(candidate.policy.interval_h)
-    every += f" ({candidate.option})" if candidate.option else ""
+    every += f" ({candidate.interval_option})" if candidate.interval_option else ""
     if candidate.finished_fraction < 1:
-        return [every, f"{percent(candidate.finished_fraction)} done"]
+        return [every, f"{percent(candidate.finished_fraction)} finish"]
     costs = [every, estimated(candidate.overhead, 100)]
-    costs += [percent_number(candidate.waiting)] * waits
+    if waits:
+        costs.append(percent_number(candidate.waiting))
     if candidate is selection.full:
         return costs
     loss = [portion(candidate.loss.mean), portion(candidate.upper_bound)]
@@ -211,7 +213,7 @@ def _cells(selection: Selection, candidate: CandidateSummary, *, waits: bool) ->
 def _decision(selection: Selection) -> list[str]:
     """The recommendation, its reason, and its entry in a scenario."""
     chosen, full = selection.chosen, selection.full
-    if selection.advised is None:
+    if selection.recommended is None:
         return [
             f"Recommended: nothing. Under full recovery {percent(full.finished_fraction)} of the "
             "jobs finish, and no strategy within the limit does better."
@@ -219,19 +221,19 @@ def _decision(selection: Selection) -> list[str]:
     costs = f"{percent(chosen.overhead.mean)} of useful time"
     entry = f"In the scenario: recovery: [{selection.entries[chosen.strategy]}]"
     if selection.fell_back:
-        run = f"Recommended: full recovery, {full.saving}, at {costs}."
+        run = f"Recommended: full recovery, {full.interval_words}, at {costs}."
         return [f"{run} {_why_full(selection)}", entry]
     less = with_ends(*chosen.benefit.times(100).triple)
-    against = f"{less} percentage points less than full recovery at its best ({full.saving})"
+    against = f", {less} percentage points less than full recovery ({full.interval_words})"
     if full.finished_fraction < 1:
-        against = f"under full recovery only {percent(full.finished_fraction)} of the jobs finish"
+        against = f"; under full recovery only {percent(full.finished_fraction)} of the jobs finish"
     loses = "It loses no samples."
     if chosen.policy.leaves_stale:
         loses = selection.limit.held(chosen.loss.mean, chosen.upper_bound).sentence
     words = maintained(_recommended(selection))
     name = f"{chosen.strategy} ({words})" if words else chosen.strategy
-    run = f"Recommended: {name}, {chosen.saving}. It costs {costs}"
-    return [f"{run}, {against}. {loses}", entry]
+    run = f"Recommended: {name}, {chosen.interval_words}. It costs {costs}"
+    return [f"{run}{against}. {loses}", entry]
 
 
 def _why_full(selection: Selection) -> str:
@@ -246,17 +248,15 @@ def _why_full(selection: Selection) -> str:
         condition = "is within the limit" if selection.limited else "lets all jobs finish"
         return f"No other compared option {condition}."
     nearest = max(finishing, key=lambda candidate: candidate.benefit.mean)
-    nearest_words = f"The cheapest of the others, {nearest.strategy}, {nearest.saving},"
+    nearest_words = f"The cheapest of the others, {nearest.strategy}, {nearest.interval_words},"
     costs = percent(nearest.overhead.mean)
     if nearest.benefit.high < 0:
         return f"{nearest_words} costs more: {costs}."
     if nearest.is_cheaper:
         return f"{nearest_words} costs {costs}, and its accuracy loss is unknown."
     less = ends(100 * nearest.benefit.low, 100 * nearest.benefit.high)
-    return (
-        f"{nearest_words} is not significantly cheaper (difference {less} percentage points, 95 % "
-        "interval)."
-    )
+    how_much = f"by {less} percentage points, 95 % interval"
+    return f"{nearest_words} is not significantly cheaper ({how_much})."
 
 
 def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
@@ -266,14 +266,14 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     yield from filter(None, (selection.resources, others_do_not_wait(chosen.summary)))
     yield from (f"Warning: {note}" for note in selection.notes)
     for candidate in selection.best.values():
-        if candidate and candidate.beyond_fraction > BEYOND_FRACTION:
+        if candidate and candidate.beyond_fraction > MAX_EXTRAPOLATED:
             beyond = percent(candidate.beyond_fraction)
             yield (
                 f"Warning: at {candidate.strategy}'s interval {beyond} of the jobs "
                 "lose more than the curve was measured for; their loss is extrapolated."
             )
         if candidate and candidate.n_saves == 0 and candidate.policy.leaves_stale:
-            yield f"{candidate.strategy} never saves. {back_to_start(candidate.struck_fraction)}"
+            yield f"{candidate.strategy} never saves. {back_to_start(candidate.stale_fraction)}"
     unprotected = [
         candidate
         for candidate in selection.finishing.values()
@@ -284,26 +284,26 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
         yield never_saves([one.strategy for one in unprotected], worst, selection.n_replications)
     if selection.stand_in:
         yield (
-            "The curve was measured on a small model, not on yours: `cprsim measure` makes one of "
-            "your model."
+            "The curve was measured on a small model, not on yours: measure yours with "
+            "`cprsim measure`."
         )
     if bills:
         yield cheapest(bills, chosen.strategy)
     if unsure := break_even_sentences(selection.break_evens):
-        yield f"At these intervals, by total cost: {' '.join(unsure)}"
+        yield f"At these intervals{', by total cost' if bills else ''}: {' '.join(unsure)}"
     if selection.curve is not None and selection.limited:
         yield f"Staleness curve: {selection.curve}."
 
 
 def _why_not(selection: Selection) -> Iterator[str]:
-    """Why each other strategy of the paper, and each system that costs less, is not recommended."""
+    """Why each other strategy of CPR, and each system that costs less, is not recommended."""
     chosen, why = selection.chosen, dict[str, list[str]]()
     for name, candidate in selection.best.items():
-        is_priced = candidate is not None and candidate.policy.accuracy_model is None
+        loss_known = candidate is not None and candidate.policy.accuracy_model is None
         costs_less = candidate and candidate.overhead.mean < chosen.overhead.mean
-        if name != chosen.strategy and (name in RELOADING or (is_priced and costs_less)):
+        if name != chosen.strategy and (name in RELOADING or (loss_known and costs_less)):
             why.setdefault(_why_not_this(selection, name, candidate), []).append(name)
-    unknown = f"the curve does not cover the {selection.limit.words} of its saves"
+    unknown = f"the curve does not predict their {selection.limit.words}"
     why |= {unknown: list(selection.left_out)} if selection.left_out else {}
     clauses = [f"{', '.join(names)}: {reason}" for reason, names in why.items()]
     if clauses:
@@ -314,8 +314,8 @@ def _why_not_this(selection: Selection, name: str, candidate: CandidateSummary |
     chosen = selection.chosen
     if candidate is None:
         return "no interval is within the limit"
-    if name in selection.alike:
-        return f"not clearly better than {chosen.strategy}, which is simpler"
+    if name in selection.equivalent:
+        return f"hardly better than {chosen.strategy}, which is simpler"
     if candidate.finished_fraction < 1:
         return f"only {percent(candidate.finished_fraction)} of the jobs finish"
     more = 100 * (candidate.overhead.mean - chosen.overhead.mean)

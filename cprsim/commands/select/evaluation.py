@@ -31,8 +31,8 @@ from cprsim.scenario.prices import STORAGE_WRITTEN
 from cprsim.scenario.recovery import RecoverySection, SubSavesSection
 from cprsim.scenario.schema import dump_entry
 
-CANDIDATES_AT_ONCE = 8  # simulated together; all their single losses are in memory at once
-SHORTEST = 1e-6  # of a job; a system raises it to its own shortest interval
+CANDIDATES_AT_ONCE = 8  # simulated together; their losses, shard by shard, are in memory at once
+SHORTEST_INTERVAL = 1e-6  # of useful time; a system raises it to its own shortest interval
 MAX_ROUNDING = 0.002  # of an interval
 FAILURES_PER_CANDIDATE = 20_000  # wanted, in all replications together
 MIN_REPLICATIONS, MAX_REPLICATIONS = 100, 4000  # of a candidate, unless the user gives them
@@ -51,7 +51,7 @@ class Evaluated:
     finished_fraction: float
     overhead: Floats  # (wall - useful) / useful; with a horizon, useful is the work done by then
     pls: Floats
-    lost: Prediction  # in the limited quantity
+    lost: Prediction  # in the limit's quantity
     waiting: float = 0.0  # mean waits for spares / work done
     n_committed: float = 0.0  # mean committed saves, of all tiers
     write_cost_fraction: float = 0.0  # price of its writes / price of the useful hours
@@ -130,8 +130,8 @@ class CandidateEvaluator:
         """A key that is equal for options with equal simulations, judged at two intervals."""
         if name not in self._simulation_keys:
             useful_h = self.experiment.useful_h
-            alike = [self.policy(name, h).as_simulated for h in (useful_h, 0.01 * useful_h)]
-            self._simulation_keys[name] = alike
+            policies = [self.policy(name, h).as_simulated for h in (useful_h, 0.01 * useful_h)]
+            self._simulation_keys[name] = policies
         return self._simulation_keys[name]
 
     def _simulate(self, name: str, intervals_h: list[float]) -> None:
@@ -140,20 +140,20 @@ class CandidateEvaluator:
         experiment = replace(self.experiment, policies=numbered)
         simulated = pipeline.simulate(experiment, failures=self._failures).strategies
         key = self.simulation_key(name)
-        for twin in (other for other in self.options if self.simulation_key(other) == key):
+        for same in (other for other in self.options if self.simulation_key(other) == key):
             for interval_h, outcome in zip(intervals_h, simulated, strict=True):
-                policy = self.policy(twin, interval_h)
-                self._simulated[twin, interval_h] = self._summarise(twin, policy, outcome)
+                policy = self.policy(same, interval_h)
+                self._simulated[same, interval_h] = self._summarise(same, policy, outcome)
 
     def save_times(self, name: str) -> tuple[float, float]:
         """The shortest interval of an option, and the mean stall of a write [h, h].
 
-        At shorter intervals saves would queue and stall the job. The paper's strategies have no
+        At shorter intervals saves would queue and stall the job. CPR's strategies have no
         shortest interval (0). Both are 0 if no capture has the interval that is searched.
         """
         if name not in self._save_times:
             useful_h, of_paper = self.experiment.useful_h, self.options[name].strategy in STRATEGIES
-            capture = self._capture(name, useful_h if of_paper else SHORTEST * useful_h)
+            capture = self._capture(name, useful_h if of_paper else SHORTEST_INTERVAL * useful_h)
             stall_h = 0.0 if capture is None or capture.stall is None else capture.stall.mean_h
             shortest_h = 0.0
             if capture is not None and not of_paper:  # saves in flight share the bandwidth
@@ -171,7 +171,7 @@ class CandidateEvaluator:
         return None if capture is None else capture.every_h
 
     def _capture(self, name: str, interval_h: float | None) -> SaveSchedule | None:
-        """The capture of an option whose interval is searched, at `interval_h`."""
+        """The save schedule whose interval is searched, at `interval_h`; None: there is none."""
         option, longest_h = self.options[name], self.experiment.useful_h
         for place, capture in enumerate(policy_of(option, self.experiment, longest_h).captures):
             if capture.every_h is not None and isclose(capture.every_h, option.part * longest_h):
@@ -204,7 +204,7 @@ class CandidateEvaluator:
         )
 
     def _lost(self, policy: Policy, outcome: StrategyOutcome, pls: Floats) -> Prediction:
-        """Loss of each replication in the limited quantity."""
+        """Loss of each replication in the limit's quantity."""
         metric, curve, useful_h = self.limit.metric, self.experiment.curve, self.experiment.useful_h
         if metric is None:
             return exactly(pls)
@@ -224,11 +224,11 @@ def evaluator_of(
     n = experiment.simulation.replications
     if n is None or n < MIN_ALLOWED:
         raise ParameterError(
-            f"replications is {n or 'a precision'}: a selection needs a fixed number, at least "
-            f"{MIN_ALLOWED}"
+            f"{n or '`precision`'} is set: a selection needs a fixed number of replications, at "
+            f"least {MIN_ALLOWED}"
         )
     compared = options_of(experiment) if options is None else options
-    known = {FULL: strategy(FULL), **_with_known_loss(experiment, limit, compared)}
+    known = {FULL: strategy_entry(FULL), **_with_known_loss(experiment, limit, compared)}
     if experiment.scenario.silent is not None:
         known = {
             name: with_kept_saves(one, MOST_GENERATIONS, experiment) for name, one in known.items()
@@ -261,8 +261,8 @@ def _with_known_loss(
     }
     if not known:
         raise ParameterError(
-            f"curve {curve.name} predicts no {metric.value} for {', '.join(options)} with these "
-            f"saves; its metrics: {', '.join(curve.metrics)}"
+            f"curve {curve.name} has no {metric.value} response for {', '.join(options)} with "
+            f"these saves; its metrics: {', '.join(curve.metrics)}"
         )
     return known
 
@@ -304,9 +304,9 @@ def _rounded_up(value: float, digits: int) -> float:
 
 FULL = "full"
 RELOADING = (WHOLE, "cpr-mfu", "cpr-ssu", "cpr-momentum", "cpr-scar", "cpr-round-robin")
-"""The strategies whose failed servers reload a save, the simplest first.
+"""The strategies under which only failed servers reload a save, the simplest first.
 
-They choose rows by: nothing, row counters, samples, optimizer state, a second copy; a control.
+They choose rows by: none (all rows), row counters, samples, optimizer state, a second copy; turns.
 """
 
 
@@ -315,18 +315,16 @@ def loses(entry: RecoverySection, experiment: Experiment) -> bool:
     return policy_of(entry, experiment, experiment.useful_h).leaves_stale
 
 
-def with_kept_saves(
-    entry: RecoverySection, n_contents: int, experiment: Experiment
-) -> RecoverySection:
-    """The entry with `n_contents` saves retained on the remote storage."""
+def with_kept_saves(entry: RecoverySection, n: int, experiment: Experiment) -> RecoverySection:
+    """The entry with `n` saves kept on the remote storage."""
     costs = entry.costs or OwnCosts.model_construct(_fields_set=set())
     save = costs.save or experiment.scenario.costs.save
-    kept = {"save": save.model_copy(update={"kept": n_contents})}
+    kept = {"save": save.model_copy(update={"kept": n})}
     return entry.model_copy(update={"costs": costs.model_copy(update=kept)})
 
 
 def entry_at(entry: RecoverySection, interval_h: float, useful_h: float) -> str:
-    """The entry of a scenario that runs it at an interval."""
+    """An entry at an interval, as a scenario has it."""
     at = NEVER if interval_h == inf else interval_text(interval_h)
     if entry.strategy in STRATEGIES:
         return dump_entry(entry, interval=at, target_pls=None, assumed=None)
@@ -344,8 +342,8 @@ def interval_text(interval_h: float) -> str:
     return f"{interval_h * per_hour:.10g} {unit}"
 
 
-def strategy(name: str, sub_saves: SubSavesSection | None = None) -> RecoverySection:
-    """One of the paper's strategies, without an interval yet."""
+def strategy_entry(name: str, sub_saves: SubSavesSection | None = None) -> RecoverySection:
+    """An entry of a CPR strategy, without an interval yet."""
     entry = RecoverySection.model_validate({"strategy": name, "interval": NEVER})
     return entry.model_copy(update={"sub_saves": sub_saves})
 
@@ -358,11 +356,13 @@ def options_of(
     Raises ParameterError if a system has the name of a strategy.
     """
     listed = experiment.scenario.recovery
-    cut = {
+    sub_saves = {
         entry.strategy: entry.sub_saves for entry in reversed(listed) if entry.sub_saves is not None
     }
     has_servers = any(role.name == EMB_PS for role in experiment.cluster.roles)
-    options = {name: strategy(name, cut.get(name)) for name in strategies if has_servers}
+    options = {
+        name: strategy_entry(name, sub_saves.get(name)) for name in strategies if has_servers
+    }
     for entry in listed:
         if entry.strategy in STRATEGIES:
             continue

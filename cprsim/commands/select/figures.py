@@ -1,4 +1,4 @@
-"""Figures of a selection: overhead over accuracy loss, or over the number of saves."""
+"""Figures of a selection: overhead against accuracy loss, or against the number of saves."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from math import inf, isnan
 
 from matplotlib.figure import Figure
 
-from cprsim.commands.select.choice import CandidateSummary, Selection
+from cprsim.commands.select.record import CandidateSummary, Selection
 from cprsim.pages.chart import Band, Chart, Panel, Series, chart_figure, floats, merged
 from cprsim.pages.figures import OVERHEAD_LABEL
 from cprsim.results.words import count, hours
 
-BEYOND_LIMIT = 4.0  # end of the axis of losses, in limits
+LOSS_AXIS_END = 4.0  # in limits
 PAD = 1.25  # factor from the outermost points, and full recovery, to the ends of the axes
 BELOW_ONE = 0.5  # position of a job without saves on the logarithmic axis of saves
 
 
 def selection_figure(selection: Selection, name: str) -> Figure:
-    """Overhead of all candidates, over their loss if there is a limit, else over their saves."""
+    """Overhead of the figure's candidates, against loss if limited, else against saves."""
     draw = _over_loss if selection.limited else _over_saves
     caption = (
         f"{hours(selection.useful_h)} of useful work; "
@@ -31,15 +31,15 @@ def selection_figure(selection: Selection, name: str) -> Figure:
 def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
     """A line per strategy with a point per candidate, and the limit."""
     limit, full = selection.limit, 100 * selection.full.overhead.mean
-    fronts = merged(
-        _points(strategy, [(candidate.upper_bound, candidate) for candidate in front])
-        for strategy, front in selection.front.items()
-        if any(candidate.policy.leaves_stale for candidate in front)
+    lines = merged(
+        _points(strategy, [(candidate.upper_bound, candidate) for candidate in points])
+        for strategy, points in selection.points.items()
+        if any(candidate.policy.leaves_stale for candidate in points)
     )
     best = (candidate for candidate in selection.best.values() if candidate)
     lossless = [candidate for candidate in best if not candidate.policy.leaves_stale]
-    levels = {f"full recovery at its best ({selection.full.saving})": selection.full}
-    levels |= {f"{system.strategy} ({system.saving})": system for system in lossless}
+    levels = {f"full recovery ({selection.full.interval_words})": selection.full}
+    levels |= {f"{system.strategy} ({system.interval_words})": system for system in lossless}
     bands = [
         Band(label, 100 * level.overhead.mean, 100 * level.overhead.mean)
         for label, level in levels.items()
@@ -48,20 +48,20 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
     top = full * PAD if full > 0 else inf
     shown = [
         (float(x), float(y))
-        for front in fronts
-        for x, y in zip(front.x, front.y, strict=True)
-        if 0 < float(x) <= BEYOND_LIMIT * limit.most and 0 < y <= top
+        for line in lines
+        for x, y in zip(line.x, line.y, strict=True)
+        if 0 < float(x) <= LOSS_AXIS_END * limit.most and 0 < y <= top
     ]
     heights = [*(y for _, y in shown), *(band.low for band in bands if 0 < band.low <= top)]
     left = min((x for x, _ in shown), default=0.0) / PAD  # x of candidates without loss
     bands.append(Band(f"limit ({limit.most:g})", limit.most, limit.most, "x"))
     panel = Panel(
         "", f"{limit.words}, {100 * limit.confidence:g} % upper bound", OVERHEAD_LABEL,
-        (*fronts, _chosen(selection, max(left, selection.chosen.upper_bound))), tuple(bands),
-        x_range=(left, BEYOND_LIMIT * limit.most) if shown else None, x_log=bool(shown),
+        (*lines, _chosen(selection, max(left, selection.chosen.upper_bound))), tuple(bands),
+        x_range=(left, LOSS_AXIS_END * limit.most) if shown else None, x_log=bool(shown),
         y_range=(min(heights) / PAD, max(heights) * PAD) if shown else None, y_log=bool(shown),
     )  # fmt: skip
-    title = f"Overhead over {limit.words}, by strategy and interval: {name}"
+    title = f"Overhead against {limit.words}, by strategy and interval: {name}"
     return Chart(title, f"{caption}; a point per interval", (panel,))
 
 
@@ -69,24 +69,24 @@ def _over_saves(selection: Selection, name: str, caption: str) -> Chart:
     """A line for full recovery and for each recovery system."""
     full = selection.full.overhead.mean
     most = 2 * full * PAD if full > 0 else inf
-    every = [_place(candidate) for front in selection.front.values() for candidate in front]
+    every = [_place(candidate) for points in selection.points.values() for candidate in points]
     lines = []
-    for strategy in dict.fromkeys([*selection.front, *selection.best]):
-        front, single = selection.front.get(strategy, ()), selection.best.get(strategy)
-        if front:
+    for strategy in dict.fromkeys([*selection.points, *selection.best]):
+        points, single = selection.points.get(strategy, ()), selection.best.get(strategy)
+        if points:
             near = [
                 (_place(candidate), candidate)
-                for candidate in front
+                for candidate in points
                 if candidate.overhead.mean <= most
             ]
             lines.append(_points(strategy, near))
         elif single is not None:
             ends = [(x, single) for x in (BELOW_ONE, max(every, default=1.0))]
-            lines.append(_points(f"{strategy} ({single.saving})", ends))
+            lines.append(_points(f"{strategy} ({single.interval_words})", ends))
     lines.append(_chosen(selection, _place(selection.chosen)))
     panel = Panel("", "saves per job", OVERHEAD_LABEL, tuple(lines), x_log=True)
-    caption += f"; at {BELOW_ONE:g}: without saves"
-    return Chart(f"Overhead over the number of saves: {name}", caption, (panel,))
+    caption += f"; {BELOW_ONE:g}: no saves"
+    return Chart(f"Overhead against the number of saves: {name}", caption, (panel,))
 
 
 def _place(candidate: CandidateSummary) -> float:
@@ -95,7 +95,7 @@ def _place(candidate: CandidateSummary) -> float:
 
 def _chosen(selection: Selection, x: float) -> Series:
     candidate = selection.chosen
-    label = f"chosen: {candidate.strategy}, {candidate.saving}"
+    label = f"chosen: {candidate.strategy}, {candidate.interval_words}"
     return replace(_points(label, [(x, candidate)]), kind="paper")
 
 

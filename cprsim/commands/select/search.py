@@ -1,4 +1,4 @@
-"""The best interval of full recovery, of recovery systems, and of options with a limit.
+"""The best interval of each option, with or without a limit.
 
 A candidate is an option at one interval. The search counts its writes n (sub-saves, or whole
 saves). All intervals with n writes stall the job equally; the shortest loses the least work: it
@@ -19,14 +19,14 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.limit import Limit
 from cprsim.scenario.assemble import policy_of
 
-FREE_WRITES = 1000  # first number tried if a write costs nothing
-MOST_WRITES = 100_000  # largest number tried
+FREE_WRITES = 1000  # first number tried if writes stall nothing
+WRITES_CAP = 100_000  # largest number tried
 WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # factors on the number of writes, coarse search
 NARROW = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # factors on it, fine search
-FREE_STEP = 0.3  # factor from one number of free saves to the next lower one
-WORTH_A_SAVE = 1.02  # times the least overhead; candidates below it count as equally cheap
-RESOLUTION = 1.15  # factor between the bounds on free saves at which the search ends
-WRITES_PER_STEP = 100  # the search resolves the number of writes to 1 part in 100
+FREE_STEP = 0.3  # factor from one number of saves without stall to the next lower one
+EQUALLY_CHEAP = 1.02  # times the least cost; candidates below it count as equally cheap
+FREE_RESOLUTION = 1.15  # factor between the bounds on such saves at which the search ends
+PARTS_RESOLVED = 100  # the search resolves the number of writes to 1 part in 100
 STEPS_BACK = 2  # steps below the number found that are also tried, at least
 WORTH_TRYING = 4.0  # largest cost of all writes, in overheads of full recovery
 
@@ -35,7 +35,7 @@ def best_candidate(evaluator: CandidateEvaluator, name: str, full: Evaluated) ->
     """An option at its cheapest interval within the limit; None if no interval is.
 
     A job without saves must be cheaper by `WORTH_NO_SAVES`, because simulations miss rare failures.
-    The same holds for free saves that are rarer than daily.
+    The same holds for saves without stall that are rarer than daily.
     """
     found = _best(evaluator, name, full)
     n_days = max(1, int(evaluator.experiment.useful_h / DAY_H))
@@ -50,17 +50,17 @@ def best_candidate(evaluator: CandidateEvaluator, name: str, full: Evaluated) ->
         or evaluator.options[name].system.interval is None
     ):
         return found
-    saving = [*_at_own_interval(evaluator, name), *evaluator.with_writes(name, [1, n_days])]
-    most = found.cost_fraction + WORTH_NO_SAVES
+    tried = [*_at_own_interval(evaluator, name), *evaluator.with_writes(name, [1, n_days])]
+    max_cost = found.cost_fraction + WORTH_NO_SAVES
     good = [
         candidate
-        for candidate in saving
+        for candidate in tried
         if candidate.n_writes > 0
-        and candidate.cost_fraction < most
+        and candidate.cost_fraction < max_cost
         and (not candidate.policy.leaves_stale or candidate.within_limit(evaluator.limit))
     ]
     good = [candidate for candidate in good if candidate.n_writes >= n_enough] or good
-    as_good = [one for one in good if one.cost_fraction <= WORTH_A_SAVE * found.cost_fraction]
+    as_good = [one for one in good if one.cost_fraction <= EQUALLY_CHEAP * found.cost_fraction]
     if as_good:
         return max(as_good, key=lambda candidate: candidate.n_writes)
     return _cheapest(good) if good else found
@@ -74,11 +74,11 @@ def _best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluate
             return cheapest
         if option.system.interval is None:
             return None
-    return best_within(evaluator, name, most_writes(evaluator, name, full, WORTH_TRYING))
+    return best_within(evaluator, name, affordable_writes(evaluator, name, full, WORTH_TRYING))
 
 
 def at_cheapest_interval(evaluator: CandidateEvaluator, name: str) -> Evaluated:
-    """An option at its cheapest interval, whatever its loss; unchanged if it has no interval."""
+    """An option at its cheapest interval, whatever its loss; without one, as in its entry."""
     option = evaluator.options[name]
     if option.system.interval is None:
         return evaluator.evaluate(name, [policy_of(option, evaluator.experiment).interval_h])[0]
@@ -98,7 +98,7 @@ def at_cheapest_interval(evaluator: CandidateEvaluator, name: str) -> Evaluated:
 
 
 def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -> Evaluated:
-    """The candidate of the least overhead, with at most `most` writes, searched from `n_writes`.
+    """The candidate of the least cost, with at most `most` writes, searched from `n_writes`.
 
     The search multiplies n by factors, because saves cost in proportion to n and rework to 1 / n:
     wide factors until the best n lies between two others, then narrow ones.
@@ -119,15 +119,15 @@ def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -
 
 
 def _fewest_that_help(evaluator: CandidateEvaluator, name: str, enough: Evaluated) -> Evaluated:
-    """Of an option with free saves, the fewest saves whose overhead is close to the least."""
-    enough_overhead = WORTH_A_SAVE * enough.cost_fraction
+    """Of an option whose saves stall nothing, the fewest that are equally cheap."""
+    max_cost = EQUALLY_CHEAP * enough.cost_fraction
     too_few = -1  # unknown
-    while enough.finished and enough.n_writes > RESOLUTION * (too_few + 1):
+    while enough.finished and enough.n_writes > FREE_RESOLUTION * (too_few + 1):
         fewer = int(FREE_STEP * enough.n_writes)
         between = round(exp((log(too_few + 2) + log(enough.n_writes + 1)) / 2)) - 1
         middle = fewer if too_few < 0 else between
         candidate = evaluator.with_writes(name, [middle])[0]
-        if candidate.cost_fraction <= enough_overhead:
+        if candidate.cost_fraction <= max_cost:
             enough = candidate
         else:
             too_few = middle
@@ -135,7 +135,7 @@ def _fewest_that_help(evaluator: CandidateEvaluator, name: str, enough: Evaluate
 
 
 def _at_own_interval(evaluator: CandidateEvaluator, name: str) -> list[Evaluated]:
-    """An option at the interval of its entry, or of its rule; empty if that is unknown."""
+    """An option at the interval of its entry, and in as many equal parts; empty if it has none."""
     of_paper = evaluator.options[name].strategy in STRATEGIES
     own_h = None if of_paper else evaluator.own_interval_h(name)
     if own_h is None:
@@ -148,8 +148,8 @@ def max_writes(evaluator: CandidateEvaluator, name: str) -> int:
     """The largest number of writes of an option, by its shortest interval."""
     shortest_h = evaluator.save_times(name)[0]
     if shortest_h == 0:
-        return MOST_WRITES
-    return min(max(n_saves_due(shortest_h, evaluator.experiment.useful_h) - 1, 0), MOST_WRITES)
+        return WRITES_CAP
+    return min(max(n_saves_due(shortest_h, evaluator.experiment.useful_h) - 1, 0), WRITES_CAP)
 
 
 def _cheapest(candidates: list[Evaluated]) -> Evaluated:
@@ -159,7 +159,7 @@ def _cheapest(candidates: list[Evaluated]) -> Evaluated:
 # --------------------------------------------------------------------------- within a limit
 
 
-def most_writes(
+def affordable_writes(
     evaluator: CandidateEvaluator, name: str, full: Evaluated, most_times: float
 ) -> int:
     """Number of writes whose stalls cost `most_times` the overhead of full recovery."""
@@ -184,27 +184,27 @@ def best_within(evaluator: CandidateEvaluator, name: str, n_most: int) -> Evalua
         return None
     too_few, enough = first, None
     for number in count(1):
-        if enough is not None and enough.n_writes - too_few.n_writes <= resolution_of(enough):
+        if enough is not None and enough.n_writes - too_few.n_writes <= write_step(enough):
             break
         n = _next(too_few, enough, limit, n_most, halve=number % 5 == 0)
-        step = evaluator.with_writes(name, [n])[0]
-        if step.within_limit(limit):
-            enough = step
+        tried = evaluator.with_writes(name, [n])[0]
+        if tried.within_limit(limit):
+            enough = tried
         elif n >= n_most:
             return None
         else:
-            too_few = step
+            too_few = tried
     assert enough is not None
     # slightly fewer writes may also be within the limit
-    around = max(STEPS_BACK, round(1 / evaluator.options[name].part)) * resolution_of(enough)
+    around = max(STEPS_BACK, round(1 / evaluator.options[name].part)) * write_step(enough)
     lowest = max(enough.n_writes - around, n_fewest)
-    fewer = evaluator.with_writes(name, range(lowest, enough.n_writes, resolution_of(enough)))
+    fewer = evaluator.with_writes(name, range(lowest, enough.n_writes, write_step(enough)))
     return next((candidate for candidate in fewer if candidate.within_limit(limit)), enough)
 
 
-def resolution_of(candidate: Evaluated) -> int:
+def write_step(candidate: Evaluated) -> int:
     """Smallest difference in the number of writes that is simulated."""
-    return max(1, candidate.n_writes // WRITES_PER_STEP)
+    return max(1, candidate.n_writes // PARTS_RESOLVED)
 
 
 def _next(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from cprsim.commands.select.deciding import decide
+from cprsim.commands.select.decision import decide
 from cprsim.commands.select.evaluation import (
     FULL,
     RELOADING,

@@ -12,7 +12,7 @@ import numpy as np
 from cprsim.errors import ResultError
 from cprsim.failures.sources import stream
 from cprsim.files import decode, encode
-from cprsim.job.losses import MORE_BYTES, RESPONSE_KEYS
+from cprsim.job.losses import MORE_BYTES
 from cprsim.job.records import ShardBy
 from cprsim.results.store import append_to_journal, read_journal
 from cprsim.scenario.kernel import ClickFile, Kernel
@@ -23,6 +23,7 @@ from cprsim.training.kernel.shards import Shards
 from cprsim.training.kernel.shared_run import Baseline, run_trials
 from cprsim.training.kernel.trials import Saving, Trial
 from cprsim.training.kernel.weights import TrainableModel
+from cprsim.training.measuring.design import Design, measurable
 from cprsim.training.measuring.own_code import make_trainer
 from cprsim.training.measuring.own_model import OwnModel
 from cprsim.training.proxy_model import ProxyModel, proxy_model
@@ -40,7 +41,7 @@ class SeedRuns:
     trials: tuple[Trial, ...]
     folder: Path  # of the journals
     until: float = float("inf")  # instant [s since the epoch] after which no trial is begun
-    count_bytes: bool = True  # of every strategy over the whole run
+    count_bytes: bool = True  # of every measurable strategy over the whole run
     here: Path | None = None  # working directory of the user, with own code; None: the process's
 
 
@@ -78,7 +79,8 @@ def run_seed(task: SeedRuns) -> int:
     for trial in missing:
         once = replace(trial, saving=run_as(trial.saving, n_tables))
         alike.setdefault(once, []).append(trial)
-    counted = [Saving(strategy, COUNTED_INTERVAL) for strategy in RESPONSE_KEYS if task.count_bytes]
+    design = measurable(Design(), has_momentum=model.weights.momentum is not None)
+    counted = [Saving(name, COUNTED_INTERVAL) for name in design.strategies if task.count_bytes]
     savings = {run_as(saving, n_tables) for saving in counted}
     began = process_time()
     for n_run, finished in enumerate(run_trials(model, shards, alike, savings)):

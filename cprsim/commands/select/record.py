@@ -41,23 +41,26 @@ class CandidateSummary:
 
     strategy: str
     policy: Policy
-    rule: str = ""  # the paper's formula that gives the interval; else empty
-    option: str = ""  # interval option of a recovery system; empty if it has none
+    # formula of CPR that gives the interval; else empty
+    formula: str = field(default="", metadata={"alias": "rule"})
+    # of a recovery system; empty if it has none
+    interval_option: str = field(default="", metadata={"alias": "option"})
     entry: str  # its entry under `recovery`
     n_saves: int = field(metadata={"alias": "saves"})  # number of due whole saves; 0: never saves
     # mean number of committed saves, of all tiers
     n_committed: float = field(default=0.0, metadata={"alias": "n_made"})
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
-    waiting: float  # mean waits for spares / useful time
+    waiting: float  # mean waits for spares / work done
     worst: Number = nan  # largest overhead of a replication
     pls: Estimate
-    loss: Estimate  # mean in the limited quantity; its interval includes the curve's error
+    loss: Estimate  # mean in the limit's quantity; its interval includes the curve's error
     benefit: Estimate  # full recovery's best overhead minus this one, paired
     upper_bound: Number  # of the loss; compared with the limit
     within_limit: bool
     beyond_fraction: float  # share of replications beyond the curve's measurements
-    struck_fraction: float  # share of replications with a stale shard
+    # share of replications with a stale shard
+    stale_fraction: float = field(metadata={"alias": "struck_fraction"})
 
     @property
     def summary(self) -> dict[str, Estimate]:
@@ -66,19 +69,18 @@ class CandidateSummary:
 
     @property
     def is_cheaper(self) -> bool:
-        """Whether it costs significantly less than full recovery at its best."""
+        """Whether it costs significantly less than full recovery at its best interval."""
         return self.benefit.low > 0
 
     @property
-    def saving(self) -> str:
-        """Its interval in words; of a recovery system, with the name of the option."""
-        if not self.policy.from_cpr_paper and not self.option:
+    def interval_words(self) -> str:
+        """Its interval in words; of a recovery system, with the name of its option."""
+        option, every = self.interval_option, hours(self.policy.interval_h)
+        if not self.policy.from_cpr_paper and not option:
             return "at the interval of the scenario"
         if self.n_saves == 0:
-            as_option = f"never saving ({self.option} as long as the job)"
-            return as_option if self.option else "never saving"
-        every = hours(self.policy.interval_h)
-        return f"{self.option} {every}" if self.option else f"saving every {every}"
+            return f"never saving ({option}: the job's length)" if option else "never saving"
+        return f"{option} {every}" if option else f"saving every {every}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,20 +91,21 @@ class Selection:
     n_replications: int = field(metadata={"alias": "replications"})
     limit: Limit
     curve: str | None  # its name and origin; None where PLS is limited and no curve is needed
-    recommended: str  # strategy; full recovery if none is significantly cheaper
+    # strategy; full recovery if none is significantly cheaper
+    chosen_name: str = field(metadata={"alias": "recommended"})
     full: CandidateSummary  # at its own best interval
     # by strategy; None: no interval that was tried is within the limit
     best: dict[str, CandidateSummary | None]
-    formula: tuple[CandidateSummary, ...]  # partial recovery at the paper's intervals
-    notes: tuple[str, ...] = ()  # warnings: of the curve, and on losses that are not counted
+    formula: tuple[CandidateSummary, ...]  # partial recovery at CPR's intervals
+    notes: tuple[str, ...] = ()  # warnings, of the curve and of this selection
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not predict
-    # strategies not distinguished from the cheapest; the simplest of them is recommended
-    alike: tuple[str, ...] = ()
+    # strategies hardly dearer than the cheapest that lose no more; the simplest is recommended
+    equivalent: tuple[str, ...] = field(default=(), metadata={"alias": "alike"})
     stand_in: bool = False  # whether the curve is a shipped one, measured on another model
     accuracy: str = ""  # the section of a scenario with this limit
     limited: bool = True  # whether a compared option loses samples; else no limit applies
-    # points of the figure by strategy, the fewest saves first
-    front: dict[str, tuple[CandidateSummary, ...]]
+    # of the figure by strategy, the fewest saves first
+    points: dict[str, tuple[CandidateSummary, ...]] = field(metadata={"alias": "front"})
     break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
@@ -121,21 +124,21 @@ class Selection:
     @property
     def fell_back(self) -> bool:
         """Whether full recovery is chosen: no other option is significantly cheaper."""
-        return self.recommended == self.full.strategy
+        return self.chosen_name == self.full.strategy
 
     @property
-    def advised(self) -> str | None:
-        """The recommended strategy; None if no strategy lets all jobs finish."""
-        return self.recommended if self.chosen.finished_fraction == 1 else None
+    def recommended(self) -> str | None:
+        """The chosen strategy; None if no strategy lets all jobs finish."""
+        return self.chosen_name if self.chosen.finished_fraction == 1 else None
 
     @property
     def chosen(self) -> CandidateSummary:
-        """The candidate that is recommended."""
-        return self.at_best[self.recommended]
+        """The candidate with the least cost, or full recovery if no other costs surely less."""
+        return self.at_best[self.chosen_name]
 
     @property
     def at_best(self) -> dict[str, CandidateSummary]:
-        """Full recovery and the candidates within the limit, each at its best, by name."""
+        """Full recovery and the candidates within the limit, each at its best interval, by name."""
         best = {name: candidate for name, candidate in self.best.items() if candidate is not None}
         return {self.full.strategy: self.full, **best}
 
@@ -196,14 +199,14 @@ def candidate_rows(selection: Selection) -> pd.DataFrame:
     parts = [
         ("full", selection.full),
         *(("best", candidate) for candidate in selection.best.values() if candidate is not None),
-        *((f"formula {candidate.rule}", candidate) for candidate in selection.formula),
-        *(("front", candidate) for front in selection.front.values() for candidate in front),
+        *((f"formula {candidate.formula}", candidate) for candidate in selection.formula),
+        *(("front", candidate) for points in selection.points.values() for candidate in points),
     ]
     rows = [
         {
             "part": part,
             "strategy": candidate.strategy,
-            "option": candidate.option,
+            "option": candidate.interval_option,
             "interval_h": candidate.policy.interval_h,
             "n_saves": candidate.n_saves,
             "on_failure": candidate.policy.on_failure,

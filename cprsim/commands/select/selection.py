@@ -12,8 +12,7 @@ from scipy import optimize
 
 from cprsim.accuracy.curve import Response
 from cprsim.commands.run.sentences import resources_of
-from cprsim.commands.select.choice import CandidateSummary, Selection
-from cprsim.commands.select.deciding import StrategyDecision, decide, simplest
+from cprsim.commands.select.decision import StrategyDecision, decide, simplest
 from cprsim.commands.select.evaluation import (
     FULL,
     CandidateEvaluator,
@@ -24,8 +23,9 @@ from cprsim.commands.select.evaluation import (
     loses,
     options_of,
 )
+from cprsim.commands.select.record import CandidateSummary, Selection
 from cprsim.commands.select.retention import with_fewest_kept_saves
-from cprsim.commands.select.search import most_writes
+from cprsim.commands.select.search import affordable_writes
 from cprsim.errors import ParameterError, Place, ScenarioError, watch
 from cprsim.job.losses import WHOLE
 from cprsim.job.records import Estimate
@@ -43,8 +43,8 @@ from cprsim.scenario.yaml_text import dump_plain
 Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further overrides
 N_POINTS = 24  # candidates of each strategy in the figure, besides its best
 N_LOSSLESS = 8  # the same for strategies without accuracy loss
-POINTS_TIMES = 6  # factor around the best number of saves, without accuracy loss
-POINTS_UP_TO = 1.3  # largest cost of writes in the figure, in overheads of full recovery
+POINTS_RANGE = 6  # factor around the best number of saves, without accuracy loss
+POINTS_COST = 1.3  # largest cost of writes in the figure, in overheads of full recovery
 
 
 def prepare(load: Load, replications: int | None) -> tuple[LoadedScenario, CandidateEvaluator]:
@@ -54,8 +54,8 @@ def prepare(load: Load, replications: int | None) -> tuple[LoadedScenario, Candi
         is_own = entry.costs is not None and not _only_kept(loaded, entry.costs)
         if is_own and entry.strategy in STRATEGIES:
             message = (
-                f"`{entry.strategy}` uses the section `costs`: move its costs there; only a "
-                "recovery system may have costs of its own"
+                f"`select` gives `{entry.strategy}` the section `costs`: move its costs there; "
+                "only systems that are no strategy of CPR may have costs of their own"
             )
             raise loaded.error(f"recovery.{number}.costs", message)
     experiment = assemble(loaded)  # raises for an entry that can't run the job
@@ -114,6 +114,7 @@ def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Sel
         {name: one.summary for name, one in counted.items()},
         [name for name in counted if name == chosen.strategy],
     )
+    takes = resources_of(chosen.policy, evaluator.experiment)
     return replace(
         selection,
         accuracy=accuracy,
@@ -121,7 +122,7 @@ def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Sel
         stand_in=evaluator.limit.metric is not None and is_stand_in(loaded),
         assumption=assumption,
         spares=spares,
-        resources=resources_of(chosen.policy, evaluator.experiment) if selection.advised else "",
+        resources=takes if selection.recommended else "",
         n_nodes=evaluator.experiment.cluster.n_nodes,
     )
 
@@ -140,11 +141,11 @@ def selection_of(
         on_progress(min(next(steps), n_steps), n_steps)
 
     evaluator, decided = with_fewest_kept_saves(evaluator, decide(evaluator, step))
-    decided, alike = simplest(evaluator, decided)
+    decided, equivalent = simplest(evaluator, decided)
     full, chosen = decided.full, decided.chosen
 
-    def as_candidate(candidate: Evaluated, rule: str = "") -> CandidateSummary:
-        return candidate_of(candidate, evaluator, full, rule)
+    def summary(candidate: Evaluated, formula: str = "") -> CandidateSummary:
+        return summary_of(candidate, evaluator, full, formula)
 
     limited = bool(evaluator.losing)
     points = _figure_points(evaluator, decided, limited, step) if explain else []
@@ -153,15 +154,15 @@ def selection_of(
         n_replications=len(full.overhead),
         limit=limit,
         curve=None if curve is None else f"{curve.name} ({curve.origin})",
-        recommended=chosen.strategy,
-        alike=alike,
-        full=as_candidate(full),
+        chosen_name=chosen.strategy,
+        equivalent=equivalent,
+        full=summary(full),
         best={
-            name: None if candidate is None else as_candidate(candidate)
+            name: None if candidate is None else summary(candidate)
             for name, candidate in decided.best.items()
         },
-        formula=tuple(as_candidate(candidate, rule) for rule, candidate in _formula(evaluator)),
-        front={name: tuple(map(as_candidate, candidates)) for name, candidates in points},
+        formula=tuple(summary(candidate, rule) for rule, candidate in _formula(evaluator)),
+        points={name: tuple(map(summary, candidates)) for name, candidates in points},
         notes=(*(() if curve is None or not limited else curve.notes), *_notes(evaluator, decided)),
         left_out=evaluator.left_out,
         limited=limited,
@@ -176,14 +177,14 @@ def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator
     for name, option in evaluator.options.items():
         if loss := option.system.not_counted:
             yield f"{name}: {loss}. No number includes this loss, so {name} is not recommended."
-    for name, candidate in decided.options_within_limit.items():
+    for name, candidate in decided.candidates_within_limit.items():
         if candidate.policy.tax.nodes > 0:
             extra = f"{candidate.policy.tax.nodes:g}"
             yield f"{name} takes additional nodes ({extra}); overheads do not count their hours."
 
 
-def candidate_of(
-    candidate: Evaluated, evaluator: CandidateEvaluator, full: Evaluated, rule: str = ""
+def summary_of(
+    candidate: Evaluated, evaluator: CandidateEvaluator, full: Evaluated, formula: str = ""
 ) -> CandidateSummary:
     """Summarise a candidate for the answer."""
     option, policy = evaluator.options[candidate.strategy], candidate.policy
@@ -191,7 +192,7 @@ def candidate_of(
     unknown = Estimate(nothing, nothing, nothing, n)
     expected = candidate.lost.mean()
     if option.strategy in STRATEGIES:
-        policy = replace(policy, interval_rule=rule or "selected")
+        policy = replace(policy, interval_rule=formula or "selected")
     return CandidateSummary(
         strategy=candidate.strategy,
         policy=policy,
@@ -207,18 +208,18 @@ def candidate_of(
         within_limit=candidate.within_limit(evaluator.limit),
         benefit=full.excess_over(candidate),
         beyond_fraction=candidate.lost.beyond_fraction,
-        struck_fraction=float((candidate.pls > 0).mean()),
-        rule=rule,
-        option="" if option.strategy in STRATEGIES else option.system.interval or "",
+        stale_fraction=float((candidate.pls > 0).mean()),
+        formula=formula,
+        interval_option="" if option.strategy in STRATEGIES else option.system.interval or "",
         entry=entry_at(option, policy.interval_h, evaluator.experiment.useful_h),
     )
 
 
-# --------------------------------------------------------------------------- the paper's formula
+# --------------------------------------------------------------------------- CPR's formula
 
 
 def _formula(evaluator: CandidateEvaluator) -> list[tuple[str, Evaluated]]:
-    """Partial recovery at the interval of the paper's formula, in both forms."""
+    """Partial recovery at CPR's published interval and at the one that `cpr` has here."""
     if WHOLE not in evaluator.options:
         return []
     experiment, limit = evaluator.experiment, evaluator.limit
@@ -232,8 +233,8 @@ def _formula(evaluator: CandidateEvaluator) -> list[tuple[str, Evaluated]]:
         rule: cpr_interval_h(job, min(target, 1.0), undivided=rule != "cpr")
         for rule in ("cpr-undivided", "cpr")
     }
-    if isclose(job.n_shards_together, 1.0):
-        del by_rule_h["cpr-undivided"]  # both forms are equal
+    if isclose(*by_rule_h.values()):
+        del by_rule_h["cpr-undivided"]
     return [
         (rule, evaluator.evaluate(WHOLE, [interval_h])[0])
         for rule, interval_h in by_rule_h.items()
@@ -253,7 +254,7 @@ def target_pls(response: Response, loss: float) -> float:
     return float(optimize.brentq(excess, 0.0, 1.0)) if excess(1.0) > 0 else 1.0
 
 
-# --------------------------------------------------------------------------- the front
+# --------------------------------------------------------------------------- the figure
 
 
 def _figure_points(
@@ -271,10 +272,10 @@ def _figure_points(
         chosen = decided.full if name == FULL else decided.best[name]
         lossless = chosen is not None and not chosen.policy.leaves_stale
         lowest, n = option.n_fewest, N_LOSSLESS if lossless else N_POINTS
-        most = most_writes(evaluator, name, decided.full, POINTS_UP_TO)
+        most = affordable_writes(evaluator, name, decided.full, POINTS_COST)
         if lossless and chosen is not None:  # others may be slow to simulate
-            lowest = chosen.n_writes // POINTS_TIMES
-            most = min(most, max(POINTS_TIMES * chosen.n_writes, decided.full.n_writes))
+            lowest = chosen.n_writes // POINTS_RANGE
+            most = min(most, max(POINTS_RANGE * chosen.n_writes, decided.full.n_writes))
         grid = np.geomspace(lowest + 1, max(most, lowest + 2), n) - 1
         numbers = {lowest, *np.round(grid).astype(int).tolist()}
         if chosen is not None:

@@ -1,6 +1,6 @@
 """The decision between full recovery and the other options, each at its best interval.
 
-The paper compares first-order formulas. Here every candidate is simulated with the failures of the
+CPR compares first-order formulas. Here every candidate is simulated with the failures of the
 scenario, and the upper confidence bound of its accuracy loss must not exceed the limit.
 """
 
@@ -19,7 +19,7 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.limit import Limit
 
 EQUAL_BELOW = 5e-5  # of useful time; overheads with a smaller difference count as equal
-NEGLIGIBLE_GAIN = 0.02  # of the overhead removed; a smaller gain justifies no sub-saves
+NEGLIGIBLE_GAIN = 0.02  # of the gain over full recovery; less justifies no sub-saves
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,14 @@ class StrategyDecision:
     chosen: Evaluated
 
     @property
-    def options_within_limit(self) -> dict[str, Evaluated]:
-        """The options with an interval within the limit, by name."""
+    def candidates_within_limit(self) -> dict[str, Evaluated]:
+        """The best candidate of each option that has one within the limit, by name."""
         return {name: candidate for name, candidate in self.best.items() if candidate is not None}
 
     @property
     def at_best(self) -> dict[str, Evaluated]:
         """Full recovery, and the options within the limit, by name."""
-        return {FULL: self.full, **self.options_within_limit}
+        return {FULL: self.full, **self.candidates_within_limit}
 
 
 def decide(evaluator: CandidateEvaluator, step: Callable[[], None]) -> StrategyDecision:
@@ -60,7 +60,7 @@ def decide(evaluator: CandidateEvaluator, step: Callable[[], None]) -> StrategyD
 def choose_from(
     by_name: Mapping[str, Evaluated], best: Mapping[str, Evaluated | None], limit: Limit
 ) -> StrategyDecision:
-    """Choose between full recovery and the `best` options; candidates in `by_name` replace them."""
+    """Choose between full recovery and the `best` options, or their replacements in `by_name`."""
     full = chosen = by_name[FULL]
     best = {name: by_name.get(name, one) for name, one in best.items()}
     for one in best.values():
@@ -70,23 +70,23 @@ def choose_from(
 
 
 def loss_is_known(one: Evaluated, limit: Limit) -> bool:
-    """Whether the limited quantity covers every accuracy loss of a candidate."""
+    """Whether the limit's quantity covers every accuracy loss of a candidate."""
     return one.policy.accuracy_model is None or bool(limit.metric and one.lost.loss.any())
 
 
 def simplest(
     evaluator: CandidateEvaluator, decided: StrategyDecision
 ) -> tuple[StrategyDecision, tuple[str, ...]]:
-    """If the choice has sub-saves, choose the simplest equivalent strategy; return all of these.
+    """If the choice has sub-saves, choose the simplest equivalent strategy; also return them all.
 
     Equivalent: hardly more overhead than the choice, and no significantly larger loss. The loss
     is compared at the choice's interval or, if overheads are equal, at its own best interval.
     """
-    chosen, within_limit = decided.chosen, decided.options_within_limit
+    chosen, within_limit = decided.chosen, decided.candidates_within_limit
     if chosen.policy.sub_saves is None:
         return decided, ()
     negligible = NEGLIGIBLE_GAIN * decided.full.excess_over(chosen).mean
-    if WHOLE in within_limit:  # it must not cost more than the simplest strategy
+    if WHOLE in within_limit:  # nor may it cost more than the simplest strategy
         negligible = min(negligible, max(within_limit[WHOLE].excess_over(chosen).mean, 0.0))
     equivalent = []
     for name, candidate in within_limit.items():

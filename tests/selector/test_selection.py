@@ -9,8 +9,7 @@ import pytest
 from scipy import special
 
 from cprsim.accuracy.curve import Prediction, StalenessCurve, exactly
-from cprsim.commands.select.evaluation import CandidateEvaluator, Evaluated
-from cprsim.commands.select.evaluation import strategy as strategy_option
+from cprsim.commands.select.evaluation import CandidateEvaluator, Evaluated, strategy_entry
 from cprsim.commands.select.search import best_within
 from cprsim.errors import ParameterError
 from cprsim.failures.injected import Injected
@@ -88,7 +87,7 @@ def test_of_those_that_the_curve_does_not_tell_apart_the_simplest_wins(
     made = choose(job.experiment(), curve, limit)
     assert made.at_best["cpr-ssu"].overhead.mean < made.at_best["cpr-mfu"].overhead.mean
     assert made.recommended == chosen
-    assert made.alike == (("cpr-mfu", "cpr-ssu") if chosen == "cpr-mfu" else ("cpr-ssu",))
+    assert made.equivalent == (("cpr-mfu", "cpr-ssu") if chosen == "cpr-mfu" else ("cpr-ssu",))
 
 
 def test_a_limit_is_shown_by_its_one_bound_and_each_other_strategy_with_its_reason(
@@ -146,11 +145,11 @@ def test_the_error_of_the_curve_is_that_of_the_job_which_is_the_quantile() -> No
 def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cprsim.commands.select.selecting.N_POINTS", 3)
+    monkeypatch.setattr("cprsim.commands.select.selection.N_POINTS", 3)
     few = job.experiment().simulated(replications=200)
     found = choose(few, curve_of(partial=0.01), auc(TIGHT), explain=True)
     best = found.at_best["partial"]
-    numbers = [one.n_saves for one in found.front["partial"]]
+    numbers = [one.n_saves for one in found.points["partial"]]
     assert best.n_saves in numbers
     assert numbers[0] == 0
     budget_h = 1.3 * found.full.overhead.mean * job.useful_h
@@ -159,7 +158,7 @@ def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
 
 # ----------------------------------------------------------------------------- by formula
 
-OPTIONS = {name: strategy_option(name) for name in ("full", "partial")}
+OPTIONS = {name: strategy_entry(name) for name in ("full", "partial")}
 HALF = Limit(PLS, 0.5, confidence=0.5)
 
 
@@ -289,7 +288,7 @@ def test_a_limit_of_pls_asks_nothing_of_the_curve(job: Job) -> None:
 
 
 def test_a_strategy_that_the_curve_does_not_know_is_named_and_left_out(job: Job) -> None:
-    options = {name: strategy_option(name) for name in ("partial", "cpr-ssu")}
+    options = {name: strategy_entry(name) for name in ("partial", "cpr-ssu")}
     selection = choose(job.experiment(), curve_of(), auc(0.001), options)
     assert list(selection.best) == ["partial"]
     assert selection.left_out == ("cpr-ssu",)
