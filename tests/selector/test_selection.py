@@ -106,8 +106,8 @@ def test_a_limit_is_shown_by_its_one_bound_and_each_other_strategy_with_its_reas
     assert sum("±" in cell for cell in columns) == 2  # overheads: of the loss there is one bound
     why = said[said.index("Why not another? ") :].replace("\n", " ").split(". ")
     assert why[0].startswith("Why not another? partial: ")
-    assert why[1] == "cpr-ssu: not clearly better than cpr-mfu, which is simpler"
-    unknown = "the curve does not cover the AUC loss of its saves"
+    assert why[1] == "cpr-ssu: hardly better than cpr-mfu, which is simpler"
+    unknown = "the curve does not predict their AUC loss"
     assert why[2].startswith(f"cpr-momentum, cpr-scar, cpr-round-robin: {unknown}")
 
 
@@ -252,7 +252,7 @@ def test_what_is_chosen_at_the_ends(made: Experiment, recommended: str, n_full: 
 def test_the_papers_formula_is_a_candidate_in_both_forms(job: Job, n_together: int) -> None:
     together = replace(job.experiment().failures, together=n_together)  # type: ignore[type-var]
     found = choose(job.experiment(failures=together), curve_of(0.001, partial=0.01), auc(TIGHT))
-    both = {one.rule: one.policy.interval_h for one in found.formula}
+    both = {one.formula: one.policy.interval_h for one in found.formula}
     published_h = 2 * TIGHT / 0.01 * job.n_emb_ps * job.mtbf_h
     assert both.pop("cpr") == pytest.approx(published_h / n_together)
     # they are one where one server fails at a time
@@ -270,10 +270,10 @@ UNFIT = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
     ("n", "curve", "limit", "said"),
     [
         (2000, None, auc(0.001), "needs a staleness curve"),
-        (2000, curve_of(), Limit(Metric.LOG_LOSS, 0.001), "predicts no log"),
+        (2000, curve_of(), Limit(Metric.LOG_LOSS, 0.001), "has no log.loss response"),
         (2000, UNFIT, auc(0.001), "hand is not fit for use.*3 seeds are too few"),
-        (None, curve_of(), auc(0.001), "^replications is a precision"),
-        (99, curve_of(), auc(0.001), "^replications is 99"),
+        (None, curve_of(), auc(0.001), "^`precision` is set"),
+        (99, curve_of(), auc(0.001), "^99 is set"),
     ],
 )
 def test_what_can_not_be_decided_is_refused(

@@ -276,7 +276,7 @@ def test_entries_give_the_policies_that_were_selected(tmp_path) -> None:
         ),
         (
             "{strategy: full, costs: {save: 3 s}}, gemini",
-            "recovery.0.costs: `full` uses the section `costs`",
+            "recovery.0.costs: `select` gives `full` the section `costs`",
         ),
         ("{strategy: gemini, name: full}", "recovery: `full` is the name of a compared strategy"),
     ],

@@ -224,8 +224,8 @@ def evaluator_of(
     n = experiment.simulation.replications
     if n is None or n < MIN_ALLOWED:
         raise ParameterError(
-            f"{n or '`precision`'} is set: a selection needs a fixed number of replications, at "
-            f"least {MIN_ALLOWED}"
+            f"{'`precision`' if n is None else n} is set: a selection needs a fixed number of "
+            f"replications, at least {MIN_ALLOWED}"
         )
     compared = options_of(experiment) if options is None else options
     known = {FULL: strategy_entry(FULL), **_with_known_loss(experiment, limit, compared)}
