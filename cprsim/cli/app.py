@@ -272,7 +272,7 @@ def cprsim_command(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Hide progress output.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print a line on stderr for each step.")
+        bool, typer.Option("--verbose", "-v", help="Show all remarks and sections, and each step.")
     ] = False,
 ) -> None:
     """What failures cost a training job under different recovery strategies.

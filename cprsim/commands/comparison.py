@@ -177,9 +177,11 @@ def _cheapest(runs: Mapping[str, Result]) -> str:
     if not finished:
         return "No strategy of any result reliably gets its job done."
     spread, strategy, letter = min(finished, key=lambda one: one[0].mean)
+    policy = next(one for one in runs[letter].policies if one.name == strategy)
     return (
         f"{strategy} of {letter} ({runs[letter].name}) has the smallest overhead: "
-        f"{spread_in_percent(spread)} of useful time."
+        f"{spread_in_percent(spread)} of useful time"
+        f"{', accuracy not counted' if policy.leaves_stale else ''}."
     )
 
 
@@ -197,7 +199,7 @@ def _side_by_side(runs: Mapping[str, Result], differences: pd.DataFrame) -> Tabl
             overhead = unfinished if isnan(of[OVERHEAD].mean) else estimated(of[OVERHEAD], 100)
             less = estimated(more.get((letter, policy.name), Estimate(nan)), 100)
             rows.append([letter, policy.name, saves(policy, run.useful_h), overhead, less])
-    headings = ["result", "strategy", "saves", "overhead, %", "more than A"]
+    headings = ["result", "strategy", "saves", "overhead, %", "more than A, points"]
     caption = "Overhead in % of useful time, ± half of the 95 % interval"
     return Table(caption, headings, rows, ["strategy", "saves"], grouped=True)
 

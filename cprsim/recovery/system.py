@@ -200,7 +200,7 @@ class Family(StrEnum):
     BEHIND = "asynchronous saves"
     MEMORY = "memory and disks of nodes"
     LEVELS = "multilevel checkpoints"
-    AFTERWARDS = "saved when a failure is noticed"
+    AFTERWARDS = "saved or moved around a failure"
     EACH_STEP = "copied in each step"
     EXPERTS = "experts in turn"
     REPLAY = "undo or replay"

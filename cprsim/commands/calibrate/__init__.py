@@ -26,7 +26,7 @@ def calibrate(
     saves_every: options.SavesEvery = None,
     seed: options.DrawsSeed = 0,
 ) -> Answer:
-    """Make a scenario of the logs of jobs.
+    """Make a scenario from logs of jobs.
 
     Each number has its origin. The scenario is compared with the logs: the earlier half of all
     hours predicts the later one.

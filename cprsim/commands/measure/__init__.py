@@ -67,9 +67,9 @@ def measure(
     seeds : int, optional
         Run this number of seeds; default: as many as precision and budget ask for.
     precision : str or float, default "20 %"
-        Stop when the standard error of every slope is this share of partial's slope.
+        Stop when the standard error of every slope is at most this share of partial's slope.
     budget : str, default "10 min"
-        Stop after this time; the same command continues.
+        Start no run after this time; the same command continues.
     strategies : sequence of str, optional
         Strategies to measure, partial among them; may be repeated. Default: all.
     metrics : sequence of str, optional

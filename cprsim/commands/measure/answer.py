@@ -147,8 +147,8 @@ def _held_out(curve: StalenessCurve) -> Iterator[dict[str, Any]]:
 
 def _document(curve: StalenessCurve, frames: Mapping[str, pd.DataFrame]) -> Document:
     picture = Picture(
-        "Accuracy lost over the portion of lost samples",
-        "Lines: loss over weighted PLS by strategy, with 95 % intervals.",
+        "Accuracy lost against the portion of lost samples",
+        "Lines: loss against weighted PLS by strategy, with 95 % intervals.",
         lambda: chart_figure(_chart(curve)),
         name="staleness",
     )
@@ -165,7 +165,7 @@ def _document(curve: StalenessCurve, frames: Mapping[str, pd.DataFrame]) -> Docu
         table=_table(frames["strategies"]),
         remarks=list(_remarks(curve)),
         sections=[
-            Section("Loss over PLS", [picture]),
+            Section("Loss against PLS", [picture]),
             Section("How far it holds", [_histories(frame) for frame in held_out]),
             Section(
                 "What was measured",
@@ -196,9 +196,9 @@ def _answer(losses: pd.DataFrame) -> str:
 def _table(strategies: pd.DataFrame) -> Table:
     """Loss per PLS of each strategy, and the bytes that its saves write."""
     return Table(
-        "Slopes per weighted PLS, ± the half-width of the 95 % interval; bytes of saves every "
-        f"{COUNTED_INTERVAL:.0%} of the run",
-        ["loss", "strategy", "per PLS", "over partial", "bytes over partial"],
+        "Slopes per weighted PLS, beside an intercept, ± half of the 95 % interval; bytes of a "
+        f"save each {COUNTED_INTERVAL:.0%} of the run",
+        ["loss", "strategy", "per PLS", "/ partial's", "bytes / partial's"],
         [
             [Metric(row["metric"]).loss_label, row["strategy"],
              with_interval(row["loss_per_pls"], row["loss_per_pls_high"] - row["loss_per_pls"]),
@@ -230,10 +230,10 @@ def _remarks(curve: StalenessCurve) -> Iterator[str]:
 def _histories(held_out: pd.DataFrame) -> Table:
     over = "measured_over_predicted"
     return Table(
-        "Losses of runs held out of the fit, divided by the prediction of the other seeds' fit (a "
-        f"prediction holds unless it is surely off by {FAILS_BEYOND:.0%}, and if the loss is "
-        "distinguished from none and from twice as much)",
-        ["strategy", "metric", "prediction", "failures", "PLS", "loss", "over predicted", "95 %"],
+        "Losses of runs held out of the fit, divided by the prediction of the other seeds' fit. It "
+        f"does not hold if the whole interval is over {FAILS_BEYOND:.0%} off 1; otherwise it holds "
+        "if that lies within 0 to 2",
+        ["strategy", "metric", "prediction", "failures", "PLS", "loss", "/ predicted", "95 %"],
         [
             [row["strategy"], Metric(row["metric"]).label, row["prediction"],
              str(row["n_failures"]), portion(row["pls"]), f"{row['loss']:.5f}",

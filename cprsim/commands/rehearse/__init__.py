@@ -39,7 +39,7 @@ def rehearse(
     smoke: bool = False,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Compare a scenario on real processes with its prediction.
+    """Run a scenario with real processes, beside its prediction.
 
     Processes of this machine train the stand-in of the section 'kernel', save, are killed as the
     scenario says and come back. The same command continues where it was interrupted.

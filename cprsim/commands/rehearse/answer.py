@@ -69,7 +69,7 @@ def _document(rehearsal: Rehearsal, result: Result | None) -> Document:
         for line in rehearsal.verdict(policy)
         if line.name == OVERHEAD and line.error_fraction is not None
     ]
-    beside = [f"Measured beside predicted overhead: {', '.join(errors)}."] if errors else []
+    beside = [f"Overhead, measured against predicted: {', '.join(errors)}."] if errors else []
     return Document(
         title=f"Whether real processes behave as predicted: {name}",
         question="Do real processes behave as predicted?",
@@ -127,10 +127,10 @@ def _remarks(rehearsal: Rehearsal) -> Iterator[str]:
     yield (
         f"Calibrated without failures: a whole save stalls {costs.stall_s:.3f} s (its bytes alone "
         f"{costs.nominal_stall_s:.3f} s), a spare is ready after {costs.activation_s * 1e3:.0f} "
-        f"ms, a step takes {costs.step_s * 1e3:.1f} ms of {costs.pace_s * 1e3:.1f} ms. Detection, "
-        "rescheduling and bandwidths are the scenario's; all else is predicted."
+        f"ms, a step computes {costs.step_s * 1e3:.1f} of its {costs.pace_s * 1e3:.1f} ms. "
+        "Detection, rescheduling and bandwidths are the scenario's; all else is predicted."
     )
-    yield f"Written before the first run: SHA-256 {rehearsal.digest}."
+    yield f"SHA-256 of the prediction, written before the first run: {rehearsal.digest}."
 
 
 def _differences(attempt: Attempt) -> str:

@@ -21,8 +21,8 @@ from cprsim.results.folder import read_manifest
 from cprsim.results.words import count, ends, significant, suited
 
 HOW_KNOWN = (
-    "published: in the paper's abstract or poster; secondary: in a text that quotes it; derived: "
-    "by arithmetic from these; recalled: remembered, not checked"
+    "published: in the authors' text, poster or code; secondary: in a text that quotes it; "
+    "derived: by arithmetic from these; recalled: remembered, not checked"
 )
 MOST_POINTS_OF_TABLE = 60  # of a panel: a curve of more points is read off the figure
 FINDINGS = [finding for finding in Finding if finding is not Finding.NOTHING]
@@ -36,8 +36,8 @@ def answer_of_list(studies: Iterable[Study]) -> Answer:
         "their content, as their figure and table numbers were not at hand."
     )
     table = _words(
-        f"Known as: how the paper's numbers are known. {HOW_KNOWN}",
-        ["name", "of the paper", "known as", "what it shows"],
+        f"Provenance of the paper's numbers: {HOW_KNOWN}",
+        ["name", "of the paper", "provenance", "what it shows"],
         rows,
     )
     document = Document("Results of papers", "What can be made again?", [sentence], table=table)

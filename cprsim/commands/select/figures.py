@@ -85,7 +85,8 @@ def _over_saves(selection: Selection, name: str, caption: str) -> Chart:
             lines.append(_points(f"{strategy} ({single.interval_words})", ends))
     lines.append(_chosen(selection, _place(selection.chosen)))
     panel = Panel("", "saves per job", OVERHEAD_LABEL, tuple(lines), x_log=True)
-    caption += f"; {BELOW_ONE:g}: no saves"
+    if BELOW_ONE in [*every, _place(selection.chosen)]:
+        caption += f"; {BELOW_ONE:g}: no saves"
     return Chart(f"Overhead against the number of saves: {name}", caption, (panel,))
 
 

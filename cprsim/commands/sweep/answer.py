@@ -10,6 +10,7 @@ import pandas as pd
 from cprsim.commands.run.answer import loss_heading
 from cprsim.commands.sweep.figures import axis_words, sweep_figures, value_text
 from cprsim.commands.sweep.folder import COST_MONTH, ONE_VARIED, SweepResult
+from cprsim.job.policy import RELOAD
 from cprsim.job.records import Estimate
 from cprsim.pages.answer import Answer
 from cprsim.pages.document import MOST_ROWS, Document, Picture, Section, Table
@@ -153,6 +154,8 @@ def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list
     if counts.empty:
         return ["At no point does every replication of any strategy finish."]
     least = "Least overhead" if result.currency is None else "Cheapest"
+    if result.currency is None and (result.table["on_failure"] == RELOAD).any():
+        least += ", accuracy not counted"
     parts = (f"{name} at {n:,} of {count(result.n_points, 'point')}" for name, n in counts.items())
     shares = [f"{least}: {'; '.join(parts)}."] if len(result.strategies) > 1 else []
     best = result.cheapest

@@ -250,7 +250,7 @@ def heat_map(
                 for name, colour in zip(winners, colours, strict=True)
             ]
             figure.legend(handles=handles, loc="outside lower left", ncols=3)
-            title, about = "The cheapest", f"; in each cell: its {shown.label}"
+            title, about = "Cheapest strategy at each point", f"; in each cell: its {shown.label}"
         else:
             norm = LogNorm() if is_wide(values.dropna().to_numpy()) else None
             drawn = axes.pcolormesh(grid.to_numpy(np.float64), cmap=PALE, norm=norm, **cells)

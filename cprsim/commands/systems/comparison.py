@@ -118,7 +118,7 @@ class RankedSystem:
     def percent(self) -> str:
         """The overhead in percent; if some replications do not finish, the share that does."""
         if not self.finishes:
-            return f"{percent(self.summary[FINISHED].mean)} done"
+            return f"{percent(self.summary[FINISHED].mean)} finish"
         of_all = estimated(self.overhead, 100)
         return f"at least {of_all.split(' ±')[0]}" if self.facts.unknown else of_all
 

@@ -197,10 +197,10 @@ def answer_of_listing(job: ListedJob) -> Answer:
         if system.name in FEW_STRATEGIES or system.name not in STRATEGIES
     ]
     n = count(len(listing), "recovery system")
-    headings = ["system", "what it does", "goes back to", "needs"]
+    headings = ["system", "what it does", "after a failure", "needs"]
     caption = (
-        "By family. 'Up to' names the largest failure, a process dies, a node restarts, "
-        "a node is lost, two neighbouring nodes are lost, all nodes are lost."
+        "By family. 'memory up to node': it reloads from memory if at most a node is lost; sizes: "
+        "process, restart (of a node), node, two nodes (neighbours), all nodes."
     )
     rows = [
         (listed.system.name, _does(listed.system), _up_to(listed), ", ".join(listed.needs))

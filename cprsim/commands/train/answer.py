@@ -176,7 +176,7 @@ def _remarks(words: str, stand_in: ProxyModel | None, team: Team | None) -> Iter
         )
     if stand_in is not None and (teacher := stand_in.teacher) is not None:
         yield (
-            f"The clicks come from a planted teacher, whose own AUC is {teacher.auc:.4f} and "
+            f"The clicks come from a known model (the teacher), whose AUC is {teacher.auc:.4f} and "
             f"log-loss {teacher.log_loss:.4f}: no model can do better."
         )
 
