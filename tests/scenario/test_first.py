@@ -74,6 +74,7 @@ def test_numbers_that_were_given_stand_in_the_scenario(kind: str) -> None:
     assert today.interval == pytest.approx(TIME.parse("17 min"))
     assert [one.reach for one in scenario.scopes] == ["process", "node", "rack", "all"]
     assert sum(one.share or 0.0 for one in scenario.scopes) == pytest.approx(1.0)
+    assert scenario.scopes[-1].needs_node is False  # or 24 h without all nodes decide
     assert read(known(kind, "1", "28 h", "unknown")).scopes == ()
 
 

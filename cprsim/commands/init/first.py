@@ -98,15 +98,15 @@ failures:  # {mark}; mean time between failures of one node, a time
   roles:
 {clocks}"""
 SCOPES = """
-scopes:  # what a failure takes, with its share
+scopes:  # what a failure takes, with its share; no node breaks in `all`
   - {name: process, share: 0.15, reach: process}  # assumed; derived: Llama 3, 63 of 419
   - {name: node, share: 0.76, reach: node}  # assumed; derived: the rest
   - {name: rack, share: 0.06, reach: rack}  # assumed; derived: InfiniteHBD's trace, 30 of 529
-  - {name: all, share: 0.03, reach: all}  # assumed; recalled: Blue Waters, 39 of 1,490
+  - {name: all, share: 0.03, reach: all, needs_node: false}  # assumed; recalled: Blue Waters
 """
 """By causes of interruptions of Llama 3 405B (2024, table recalled), faults of several of 400
-servers at once in InfiniteHBD's trace, and system-wide outages of Blue Waters (Di Martino et al.
-2014)."""
+servers at once in InfiniteHBD's trace, and system-wide outages of Blue Waters (39 of 1,490; Di
+Martino et al. 2014), such as of storage or power, which seldom break nodes."""
 _SCALED = "scaled from {} to {} nodes, from {:.6g} h: assumed that nodes fail alike, one by one"
 TODAY_LINE = "  - {{strategy: full, name: today, interval: {}}}  # given\n"
 PARTIAL = """\
