@@ -144,8 +144,21 @@ def test_unknown_spares_of_one_job_are_tried_and_are_an_axis() -> None:
     (row,) = cprsim.fleet(text, overrides=unknown).frames["unknown"].to_dict("records")
     assert (row["key"], row["becomes"]) == ("fleet.spares", "full")
     assert 4 < row["at"] < 10  # as many are away as 2.4, Poisson's
-    answer = cprsim.fleet(TEXT, {"cluster.spares": [0, 12]})
+    answer = cprsim.fleet(TEXT, {"cluster.spares": [0, 12]}, {"cluster.spares": 0})
     assert answer.frames["options"]["fleet.spares"].tolist() == [0, 12]
+    assert answer.values["recommendation"]["by"]["low"] > 0  # paired
+
+
+@pytest.mark.parametrize(
+    ("over", "why"),
+    [
+        ({"nodes": [16, 32]}, r"this one is alone: compare `spares`"),  # 16 idle ones for nothing
+        ({"spare": [1, 2]}, r"did you mean `spares`\?"),
+    ],
+)
+def test_no_option_of_one_job_shares_or_has_an_unknown_name(over: dict, why: str) -> None:
+    with pytest.raises(cprsim.CprsimError, match=why):
+        cprsim.fleet(TEXT, over)
 
 
 def test_spares_of_single_jobs_are_no_option_of_a_fleet_that_shares_them() -> None:

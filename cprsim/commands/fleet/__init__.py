@@ -32,15 +32,16 @@ from cprsim.commands.options import (
     shortcuts,
     source_of,
 )
-from cprsim.errors import ParameterError, one_line, watch
+from cprsim.errors import ParameterError, choices, one_line, watch
 from cprsim.pages.answer import Answer
 from cprsim.pages.figures import drawing
 from cprsim.results.folder import ResultTarget, load_or_compute
 from cprsim.results.identity import Identity, file_digest, identity_of
 from cprsim.results.store import PointStore
 from cprsim.scenario.job import Values, values_along
-from cprsim.scenario.population import of_one, table_of
+from cprsim.scenario.population import fleet_of, is_alone, of_one, table_of
 from cprsim.scenario.reading import LoadedScenario, said_axes
+from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import Plain
 from cprsim.workers import Workers as Pool
 
@@ -137,6 +138,9 @@ def axes_of(over: Mapping[str, Any] | Sequence[str], *, is_one: bool = False) ->
         key = SHORT_KEYS.get(name.removeprefix("cluster.") if is_one else name, name)
         if key in axes:
             raise ParameterError(f"`{one_line(name)}` is there twice", option="--over")
+        if "." not in key and key not in Scenario.model_fields:
+            message = f"`{one_line(name)}` is neither SECTION.KEY nor short for one; "
+            raise ParameterError(message + choices(name, SHORT_KEYS), option="--over")
         try:
             axes[key] = values_along(written)
         except ParameterError as error:
@@ -164,6 +168,12 @@ def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], i
             raise ParameterError(
                 f"`{one_line(values)}` changes the jobs, their useful hours or the window: options "
                 "of a fleet are compared at the same work; write a scenario for each fleet",
+                option="--over",
+            )
+        if is_alone(fleet_of(loaded)) and not is_alone(fleet_of(scenario)):
+            raise ParameterError(
+                "jobs share `nodes` and `storage`, and this one is alone: compare `spares` or "
+                "`storage.bandwidth`, or write the section `fleet`",
                 option="--over",
             )
         points.append((where, scenario))

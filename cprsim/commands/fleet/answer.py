@@ -69,12 +69,12 @@ def _recommended(result: FleetResult) -> dict[str, Any]:
     """The best option's strategy and values, compared with the present option."""
     best, present = map(result.option, (result.decision.best, result.decision.present))
     entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
-    by = [option.statistics["overhead_fraction"] for option in (present, best)]
-    less = Estimate(by[0].mean - by[1].mean)
     of_strategy = recommendation(
-        entries[best.strategy], by[1], beats=None, less=None, turns_on=result.decision.assumption
-    )
-    beats = {} if best is present else {"beats": present.name, "by": less.by_name}
+        entries[best.strategy], best.statistics["overhead_fraction"],
+        beats=None, less=None, turns_on=result.decision.assumption,
+    )  # fmt: skip
+    by = {"by": result.decision.less.by_name}
+    beats = {} if best is present else {"beats": present.name, **by}
     return {**of_strategy, "at": dict(best.where), **beats}
 
 

@@ -31,7 +31,7 @@ from cprsim.job.records import HIGH, LOW, Estimate, Floats
 from cprsim.results import money
 from cprsim.results.identity import digest_by_this_source, file_digest, trace_digest
 from cprsim.results.limit import PLS, HeldLimit, Limit, held_limits, limits_in
-from cprsim.results.metrics import Quantities
+from cprsim.results.metrics import OVERHEAD, Quantities
 from cprsim.results.pipeline import simulate
 from cprsim.results.store import Body, PointStore, Task
 from cprsim.results.unknown import (
@@ -169,6 +169,14 @@ def saving(base: FleetOption, option: FleetOption) -> Estimate:
     return _estimate(savings.tolist(), of_kinds[0] - of_kinds[1])
 
 
+def less_overhead(base: FleetOption, option: FleetOption) -> Estimate:
+    """Mean overhead of a job under `base` above that under an option, paired like `saving`."""
+    more, n_jobs = zip(base.cells, option.cells, strict=True), np.array(option.cells[0].n_jobs)
+    of_kinds = [np.array(o.cells[0].means[OVERHEAD]) for o in (base, option)]
+    values = [one.statistics[OVERHEAD] - other.statistics[OVERHEAD] for one, other in more]
+    return _estimate(values, n_jobs * (of_kinds[0] - of_kinds[1]), n_jobs)
+
+
 def _estimate(values: Sequence[float], of_kinds: Floats, n_jobs: Floats | None = None) -> Estimate:
     """The mean over the histories; the interval of a single one resamples the kinds of jobs.
 
@@ -299,6 +307,7 @@ class FleetDecision:
     best: str
     present: str
     saves: Estimate  # saving of the best per month, in cents or node-hours
+    less: Estimate  # overhead of the present above that of the best
     break_evens: tuple[BreakEven, ...]  # of each unknown input
     n_left_out: int  # number of options in which some jobs did not finish
     n_nodes: int = 0  # of the jobs that use the spares
@@ -389,7 +398,8 @@ def decide(
         spares=spares,
         resources=resource_sentence([(best.strategy, memory_of_copies(policy, one), share)]),
         present=present.name,
-        saves=saving(present, best) if present.finished else Estimate(float("nan")),
+        saves=saving(present, best) if present.finished else Estimate(nan),
+        less=less_overhead(present, best) if present.finished else Estimate(nan),
         break_evens=break_evens(unknown_of(loaded, axes), best.name, costs),
         n_left_out=len(options) - len(able),
         assumption=decisive_assumption(
