@@ -324,7 +324,7 @@ def _other_values(loaded: LoadedScenario, key: str) -> Iterator[tuple[str, str, 
 
 # --------------------------------------------------------------------------- spares
 
-WAITS_FROM = 0.1  # of an overhead: from there on waits are shown
+WAITS_FROM = 0.1  # of an overhead, or of a job that never ends: from there on waits are shown
 WAITING = "waiting, %"  # their column
 WAIT = share_of("wait")
 REPLICATIONS_PER_SPARES = 1000  # of each number of spares
@@ -411,6 +411,8 @@ def spares_needed(
     if not picks:
         picks = [min(able, key=lambda name: overhead(free, name))]
         able = {name: able[name] for name in picks}
+        if isinf(overhead(free, picks[0])):
+            return ()  # spares are not what is missing
     now = at(picks, n_now)  # of as many replications as `free`
 
     def held_up(name: str, costs: Mapping[str, Quantities]) -> float:

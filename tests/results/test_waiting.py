@@ -107,3 +107,6 @@ def test_what_runs_slower_instead_of_waiting_is_priced_with_spares_too() -> None
     stuck = [{"full": {OVERHEAD: Estimate(cost)}} for cost in (*[nan] * 6, *[0.1] * 60)]
     (need,) = spares_needed(stuck[1], ["full"], 1, 64, lambda names, n: stuck[n or -1])
     assert (need.n_spares, need.overhead.mean, need.pays) == (7, 0.1, True)
+    asked: list[int | None] = []  # where no number of spares lets a job finish, none is tried
+    assert spares_needed(stuck[0], [], 1, 64, lambda _, n: asked.append(n) or stuck[0]) == ()
+    assert asked == [None]

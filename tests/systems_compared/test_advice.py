@@ -165,7 +165,7 @@ def test_contents_and_interval_are_chosen_together() -> None:
     assert f"full keeps {kept} contents" in said(found)
     chosen = cprsim.select(SILENT, replications=100)
     assert list(chosen.frames["strategies"]["entry"]) == [row["entry"]]
-    assert f"full keeps {kept} contents" in said(chosen)
+    assert f"full keeps {kept} contents of {0.64 * kept:.3g} TB in all" in said(chosen)
     pasted = cprsim.select(SILENT, [f"recovery=[{row['entry']}]"], replications=100)
     assert list(pasted.frames["strategies"]["entry"]) == [row["entry"]]
 

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 from cprsim.commands import command, options
 from cprsim.commands.run.answer import answer_of_run, drawings_of_run
-from cprsim.commands.run.sentences import kept_by, resources_of
+from cprsim.commands.run.contents import kept_sentence
+from cprsim.commands.run.sentences import resources_of
 from cprsim.errors import ParameterError, one_line, watch
 from cprsim.pages.answer import Answer
 from cprsim.pages.figures import drawing
@@ -27,7 +28,7 @@ from cprsim.results.run import (
     worth_seeing,
     write_run,
 )
-from cprsim.results.unknown import decisive_assumption, spares_of
+from cprsim.results.unknown import WAITS_FROM, decisive_assumption, spares_of
 from cprsim.scenario.assemble import assemble
 
 TOO_MUCH = 4  # the exit code
@@ -104,14 +105,15 @@ def run(
         choice = cheapest_of(experiment.policies, summary, experiment.useful_h, limits)
         able = {
             policy.name: of
-            for policy in experiment.policies
-            if (of := summary[policy.name])[FINISHED].mean == 1 or choice is None
+            for policy, costs in ((each.policy, each.costs) for each in outcome.strategies)
+            if (of := summary[policy.name])[FINISHED].mean == 1
+            or (choice is None and costs.hours_of("wait").sum() > WAITS_FROM * costs.wall_h.sum())
             if policy is choice or not why_not(policy, summary, limits)
         }
         picks = [] if choice is None else [choice.name]
         decisive: dict[str, Any] = {"limits": limits, "spares": spares_of(experiment, able, picks)}
         if choice is None:  # contents that are all bad may be why none finishes
-            kept = (kept_by(policy, experiment) for policy in experiment.policies)
+            kept = (kept_sentence(experiment, policy) for policy in experiment.policies)
             decisive["resources"] = " ".join(filter(None, kept))
         else:
             shown = {choice.name: able[choice.name]["overhead_fraction"].mean}

@@ -6,10 +6,13 @@ from math import inf
 
 import numpy as np
 
+from cprsim.files.units import SIZE
 from cprsim.job.policy import Medium, Policy
 from cprsim.job.records import Floats
+from cprsim.results.money import state_bytes_of
 from cprsim.results.words import count, percent
 from cprsim.scenario.assemble import Experiment
+from cprsim.scenario.prices import GB, shown
 
 N_DRAWN = 1_000_000  # latencies of silent errors
 
@@ -56,9 +59,22 @@ def noticed_h(experiment: Experiment) -> Floats:
     return np.minimum(hours, rng.uniform(0.0, check.every_h or 0.0, N_DRAWN))
 
 
-def kept_sentence(name: str, policy: Policy, none_clean: float) -> str:
-    """How often the contents that a policy keeps are all bad, with silent errors."""
+def kept_sentence(experiment: Experiment, policy: Policy) -> str:
+    """How many contents a policy keeps, their size and price, and how often all are bad.
+
+    Empty without silent errors or contents.
+    """
+    bad = none_clean_of(experiment, policy)
+    if bad is None:
+        return ""
+    n, scenario = n_contents(policy), experiment.scenario
+    takes, kept_bytes = count(n, "content"), n * state_bytes_of(scenario.cluster)
+    if kept_bytes:
+        takes += f" of {SIZE.format(float(f'{kept_bytes:.3g}'))} in all"
+    if kept_bytes and scenario.prices is not None and scenario.prices.storage_month is not None:
+        cents = 100 * kept_bytes / GB * float(scenario.prices.storage_month)
+        takes += f", {shown(cents, scenario.prices.label)} a month"
     return (
-        f"{name} keeps {count(n_contents(policy), 'content')} ('costs.save.kept'): "
-        f"{percent(none_clean)} of silent errors are noticed with no clean content left (derived)."
+        f"{policy.name} keeps {takes} ('costs.save.kept'): "
+        f"{percent(bad)} of silent errors are noticed with no clean content left (derived)."
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf, isnan
 
-from cprsim.commands.run.contents import kept_sentence, none_clean_of
+from cprsim.commands.run.contents import kept_sentence
 from cprsim.files.units import SIZE
 from cprsim.job.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
 from cprsim.job.losses import WHOLE, Metric, strategy_key
@@ -15,7 +15,7 @@ from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.pages.recommendation import back_to_start, never_saves, others_do_not_wait
 from cprsim.results.folder import stored_scenario
 from cprsim.results.metrics import FINISHED, OVERHEAD, differences, more_than
-from cprsim.results.run import Result, cheapest_of, why_not
+from cprsim.results.run import UNLIMITED, Result, cheapest_of, why_not
 from cprsim.results.words import (
     count,
     ends,
@@ -82,7 +82,7 @@ def answer(result: Result, maintained: str = "") -> list[str]:
     refused = (
         f"{policy.name} costs {percent(overhead[policy])}, but {why}."
         for policy, why in whys.items()
-        if why
+        if why and not (why == UNLIMITED and policy.name in _guessed(result))
     )
     tied = _ties(result, best, finishing)
     return [sentence, *refused, *tied, *_staleness(result, best)]
@@ -175,14 +175,8 @@ def storage_share(policy: Policy, experiment: Experiment) -> float | None:
 def resources_of(policy: Policy, experiment: Experiment) -> str:
     """`resource_sentence` of one policy, and how often an error is in all its retained saves."""
     taken = memory_of_copies(policy, experiment), storage_share(policy, experiment)
-    sentences = resource_sentence([(policy.name, *taken)]), kept_by(policy, experiment)
+    sentences = resource_sentence([(policy.name, *taken)]), kept_sentence(experiment, policy)
     return " ".join(filter(None, sentences))
-
-
-def kept_by(policy: Policy, experiment: Experiment) -> str:
-    """`kept_sentence` of a policy; empty without silent errors or contents."""
-    bad = none_clean_of(experiment, policy)
-    return "" if bad is None else kept_sentence(policy.name, policy, bad)
 
 
 def resource_sentence(of_each: Iterable[tuple[str, float | None, float | None]]) -> str:
@@ -202,15 +196,20 @@ def resource_sentence(of_each: Iterable[tuple[str, float | None, float | None]])
 
 def assumed_limits(result: Result) -> Iterator[str]:
     """Limits that the user has not confirmed, and their known cost in accuracy."""
-    entries = stored_scenario(result.path).get("recovery", ())
-    guessed = {entry["name"]: entry["target_pls"] for entry in entries if entry.get("assumed")}
+    guessed = _guessed(result)
     for policy in result.policies:
         if policy.name in guessed and policy.leaves_stale:
             yield (
                 f"{policy.name} has a default limit that you have not confirmed: a portion of lost "
                 f"samples (PLS) of {guessed[policy.name]:g}. {_its_price(policy, result)} "
-                "Set the `target_pls` that you accept, and delete `assumed`."
+                "To allow it, set the `target_pls` that you accept, and delete `assumed`."
             )
+
+
+def _guessed(result: Result) -> dict[str, float]:
+    """The limits of the PLS that are assumed, by entry."""
+    entries = stored_scenario(result.path).get("recovery", ())
+    return {entry["name"]: entry["target_pls"] for entry in entries if entry.get("assumed")}
 
 
 def _its_price(policy: Policy, result: Result) -> str:

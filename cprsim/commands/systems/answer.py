@@ -13,7 +13,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
-from cprsim.commands.run.contents import kept_sentence
 from cprsim.commands.run.figures import Bar, bars_figure
 from cprsim.commands.run.sentences import resource_sentence
 from cprsim.commands.systems.after import FailureImpact, LossKind
@@ -367,9 +366,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
 
     if entries := [pick.facts.text for pick in comparison.picks if pick.name != today]:
         yield f"To run it, put into 'recovery': {' or '.join(entries)}."
-    if comparison.cheapest is not None and comparison.none_clean is not None:
-        cheapest_policy = comparison.cheapest.policy
-        yield kept_sentence(cheapest_policy.name, cheapest_policy, comparison.none_clean)
+    yield comparison.kept
     for system in ranked_systems:
         if system.accuracy == WITHIN:
             held = "; ".join(one.cell for one in comparison.result.limits[system.name])

@@ -139,8 +139,7 @@ class Comparison:
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # spares that would change the choice or halve its cost
-    # share of silent errors that, when noticed, are in all retained saves of the cheapest; derived
-    none_clean: float | None = None
+    kept: str = ""  # sentences on the retained saves of the picks
 
     @property
     def intervals(self) -> str:
