@@ -301,8 +301,8 @@ recovery: [full]
 """
     found = cprsim.select(text, replications=100)
     assert found.document.answer == [
-        "Recommended: nothing. Under full recovery 0 % of the jobs finish, and no strategy within "
-        "the limit does better."
+        "Use none of these: under full recovery 0 % of the jobs finish, and no strategy within the "
+        "limit does better."
     ]
     assert (found.values["recommended"], found.values["recommendation"]) == (None, None)
     assert not found.frames["strategies"]["recommended"].any()

@@ -27,4 +27,4 @@ def test_the_commands_of_the_page_lead_to_an_interval(tmp_path) -> None:
     for command in commands:
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
-    assert re.search(r"Recommended: .*, saving every \d", ended.stdout)
+    assert re.search(r"Use .*, saving every \d", ended.stdout)

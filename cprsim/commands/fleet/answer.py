@@ -73,8 +73,7 @@ def _recommended(result: FleetResult) -> dict[str, Any]:
         entries[best.strategy], best.statistics["overhead_fraction"],
         beats=None, less=None, turns_on=result.decision.assumption,
     )  # fmt: skip
-    by = {"by": result.decision.less.by_name}
-    beats = {} if best is present else {"beats": present.name, **by}
+    beats = {} if best is present else {"beats": present.name, "by": result.decision.less.by_name}
     return {**of_strategy, "at": dict(best.where), **beats}
 
 
@@ -200,17 +199,17 @@ def _advice(result: FleetResult) -> str:
         least = result.option(best).cost
         bare = any(o.risks_all and o.finished and o.cost < least for o in result.options)
         does = "saves and keeps" if bare else "keeps"
-        return f"Recommendation: stay with {named}: no option that {does} accuracy costs less."
+        return f"Use {named}, as at present: no option that {does} accuracy costs less."
     if isnan(saves.mean):
-        return f"Recommendation: {named}, the cheapest option; under {present} not all jobs finish."
+        return f"Use {named}, the cheapest option: under {present} not all jobs finish."
     unsure = ""
     if isnan(saves.low):
         unsure = " Its interval is unknown: give --histories of 2 or more."
     elif saves.low <= 0:
         unsure = " The interval contains 0: more --histories may decide."
     amount = with_ends(*saves.triple, _unit(result))
-    less = f"Compared with the present {present} it saves {amount} per {_month(result)}."
-    return f"Recommendation: {named}. {less}{unsure}"
+    less = f"compared with the present {present}, it saves {amount} per {_month(result)}."
+    return f"Use {named}: {less}{unsure}"
 
 
 def _cautions(result: FleetResult) -> list[str]:

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 from cprsim.commands import command, options
 from cprsim.commands.run.answer import answer_of_run, drawings_of_run
-from cprsim.commands.run.contents import kept_sentence
 from cprsim.commands.run.sentences import resources_of
 from cprsim.errors import ParameterError, one_line, watch
 from cprsim.pages.answer import Answer
@@ -111,13 +110,12 @@ def run(
             if policy is choice or not why_not(policy, summary, limits)
         }
         picks = [] if choice is None else [choice.name]
-        decisive: dict[str, Any] = {"limits": limits, "spares": spares_of(experiment, able, picks)}
-        if choice is None:  # contents that are all bad may be why none finishes
-            kept = (kept_sentence(experiment, policy) for policy in experiment.policies)
-            decisive["resources"] = " ".join(filter(None, kept))
-        else:
+        # contents that are all bad may be why none finishes
+        resources = resources_of(experiment.policies if choice is None else [choice], experiment)
+        spares = spares_of(experiment, able, picks)
+        decisive: dict[str, Any] = {"limits": limits, "spares": spares, "resources": resources}
+        if choice is not None:
             shown = {choice.name: able[choice.name]["overhead_fraction"].mean}
-            decisive["resources"] = resources_of(choice, experiment)
             decisive["assumption"] = decisive_assumption(loaded, {choice.name: able}, shown)
         return write_run(target, loaded, experiment, outcome, draw, **decisive)
 

@@ -172,11 +172,14 @@ def storage_share(policy: Policy, experiment: Experiment) -> float | None:
     return None if per_h is None or storage is None else per_h / storage.bandwidth_bytes_per_h
 
 
-def resources_of(policy: Policy, experiment: Experiment) -> str:
-    """`resource_sentence` of one policy, and how often an error is in all its retained saves."""
-    taken = memory_of_copies(policy, experiment), storage_share(policy, experiment)
-    sentences = resource_sentence([(policy.name, *taken)]), kept_sentence(experiment, policy)
-    return " ".join(filter(None, sentences))
+def resources_of(policies: Iterable[Policy], experiment: Experiment) -> str:
+    """`resource_sentence` of some policies, and `kept_sentence` of each."""
+    taken, kept = [], []
+    for policy in policies:
+        share = storage_share(policy, experiment)
+        taken.append((policy.name, memory_of_copies(policy, experiment), share))
+        kept.append(kept_sentence(experiment, policy))
+    return " ".join(filter(None, [resource_sentence(taken), *kept]))
 
 
 def resource_sentence(of_each: Iterable[tuple[str, float | None, float | None]]) -> str:

@@ -215,13 +215,13 @@ def _decision(selection: Selection) -> list[str]:
     chosen, full = selection.chosen, selection.full
     if selection.recommended is None:
         return [
-            f"Recommended: nothing. Under full recovery {percent(full.finished_fraction)} of the "
-            "jobs finish, and no strategy within the limit does better."
+            f"Use none of these: under full recovery {percent(full.finished_fraction)} of the jobs "
+            "finish, and no strategy within the limit does better."
         ]
     costs = f"{percent(chosen.overhead.mean)} of useful time"
     entry = f"In the scenario: recovery: [{selection.entries[chosen.strategy]}]"
     if selection.fell_back:
-        run = f"Recommended: full recovery, {full.interval_words}, at {costs}."
+        run = f"Use full recovery, {full.interval_words}: it costs {costs}."
         return [f"{run} {_why_full(selection)}", entry]
     less = with_ends(*chosen.benefit.times(100).triple)
     against = f", {less} percentage points less than full recovery ({full.interval_words})"
@@ -232,7 +232,7 @@ def _decision(selection: Selection) -> list[str]:
         loses = selection.limit.held(chosen.loss.mean, chosen.upper_bound).sentence
     words = maintained(_recommended(selection))
     name = f"{chosen.strategy} ({words})" if words else chosen.strategy
-    run = f"Recommended: {name}, {chosen.interval_words}. It costs {costs}"
+    run = f"Use {name}, {chosen.interval_words}: it costs {costs}"
     return [f"{run}{against}. {loses}", entry]
 
 

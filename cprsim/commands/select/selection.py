@@ -114,7 +114,7 @@ def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Sel
         {name: one.summary for name, one in counted.items()},
         [name for name in counted if name == chosen.strategy],
     )
-    takes = resources_of(chosen.policy, evaluator.experiment)
+    takes = resources_of([chosen.policy], evaluator.experiment)
     return replace(
         selection,
         accuracy=accuracy,

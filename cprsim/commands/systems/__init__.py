@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from cprsim.commands import command, options
-from cprsim.commands.run.contents import kept_sentence
+from cprsim.commands.run.sentences import resources_of
 from cprsim.commands.select.evaluation import choose_replications
 from cprsim.commands.systems.answer import answer_of_systems, document_of_systems
 from cprsim.commands.systems.candidates import LeftOut, at_their_best, candidates_of, split_save
@@ -159,8 +159,8 @@ def systems(
             able = comparison.able or filter(None, [comparison.now])
             by_name = {system.name: system.summary for system in able}
             spares = spares_of(run, by_name, [system.name for system in comparison.picks])
-            kept = filter(None, (kept_sentence(run, pick.policy) for pick in comparison.picks))
-            comparison = replace(comparison, spares=spares, kept=" ".join(kept))
+            resources = resources_of((system.policy for system in comparison.picks), run)
+            comparison = replace(comparison, spares=spares, resources=resources)
             write_record(result.path / SYSTEMS_FILE, comparison)
             if folder is not None:
                 save_figures(document_of_systems(comparison).drawings, result.path)

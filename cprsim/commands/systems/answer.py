@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 
 from cprsim.commands.run.answer import costs_table, parts_table, strategies_frame
 from cprsim.commands.run.figures import Bar, bars_figure
-from cprsim.commands.run.sentences import resource_sentence
 from cprsim.commands.systems.after import FailureImpact, LossKind
 from cprsim.commands.systems.candidates import FOUND, NO_SERVERS, PAPER_ONLY, missing_sentence
 from cprsim.commands.systems.comparison import (
@@ -273,8 +272,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     yield " ".join(sentences)
     prices = prices_in(comparison.path) if comparison.spares else None
     yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
-    taken = [(one.name, one.facts.memory_bytes, one.facts.storage_share) for one in picks]
-    yield from filter(None, (_unpriced(comparison), resource_sentence(taken)))
+    yield from filter(None, (_unpriced(comparison), comparison.resources))
     now = comparison.now
     if now is None:
         return
@@ -366,7 +364,6 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
 
     if entries := [pick.facts.text for pick in comparison.picks if pick.name != today]:
         yield f"To run it, put into 'recovery': {' or '.join(entries)}."
-    yield comparison.kept
     for system in ranked_systems:
         if system.accuracy == WITHIN:
             held = "; ".join(one.cell for one in comparison.result.limits[system.name])

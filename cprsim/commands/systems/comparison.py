@@ -139,7 +139,7 @@ class Comparison:
     # the assumed input that moves the choice most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
     spares: tuple[SpareNeed, ...] = ()  # spares that would change the choice or halve its cost
-    kept: str = ""  # sentences on the retained saves of the picks
+    resources: str = ""  # sentences: memory, bandwidth and retained saves of the picks
 
     @property
     def intervals(self) -> str:
