@@ -171,11 +171,8 @@ def _cases(loaded: LoadedScenario, axes: Axes) -> list[tuple[dict[str, Plain], i
                 option="--over",
             )
         if is_alone(fleet_of(loaded)) and not is_alone(fleet_of(scenario)):
-            raise ParameterError(
-                "jobs share `nodes` and `storage`, and this one is alone: compare `spares` or "
-                "`storage.bandwidth`, or write the section `fleet`",
-                option="--over",
-            )
+            message = "jobs share `nodes` and `storage`, and this one is alone: compare `spares`"
+            raise ParameterError(message, option="--over")
         points.append((where, scenario))
     is_among = any(scenario.scenario == loaded.scenario for _, scenario in points)
     if not (is_among or is_unpriced(loaded, axes)):

@@ -129,11 +129,8 @@ def run(
 
 def _share(option: str, value: float | str) -> float:
     """Parse a share of useful time. Raises ParameterError for another value."""
-    share, is_percent = (
-        options.number_of(option, value, "10% or 0.1"),
-        str(value).strip().endswith("%"),
-    )
-    if not (0 <= share < 1 or (share >= 1 and is_percent)):
+    share = options.number_of(option, value, "10% or 0.1")
+    if not (0 <= share < 1 or (share >= 1 and str(value).strip().endswith("%"))):
         rule = "a number without % is a share of useful time, from 0 to below 1"
         raise ParameterError(f"{value}: {rule}; write 10% or 0.1, and 100% for all", option)
     return share
@@ -167,12 +164,7 @@ def replay_number(replay: int | str | None, all_replications: Callable[[], Resul
             message = f"`{replay}` needs finished replications, and there are none: name a number"
             raise ParameterError(message, option="--replay")
         return numbers[text]
-    if re.fullmatch(r"[+-]?\d{1,20}", text, re.ASCII) is None:
-        message = f"{one_line(text)!r} is neither a number nor one of {', '.join(SHARES)}"
-        raise ParameterError(message, option="--replay")
-    number = int(text)
-    if not 0 <= number <= MOST_REPLAYED:
-        there_is_no = f"there is no {number}" if number < 0 else f"at most to {MOST_REPLAYED:,}"
-        message = f"replications are numbered from 0, {there_is_no}"
-        raise ParameterError(message, option="--replay")
-    return number
+    if re.fullmatch(r"\d{1,20}", text, re.ASCII) is None or int(text) > MOST_REPLAYED:
+        right = f"a number from 0 to {MOST_REPLAYED:,} nor one of {', '.join(SHARES)}"
+        raise ParameterError(f"{one_line(text)!r} is neither {right}", option="--replay")
+    return int(text)

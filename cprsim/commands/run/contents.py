@@ -17,19 +17,6 @@ from cprsim.scenario.prices import GB, shown
 N_DRAWN = 1_000_000  # latencies of silent errors
 
 
-def none_clean_of(experiment: Experiment, policy: Policy) -> float | None:
-    """The share of errors that are in all contents as they are noticed; None: nothing is kept."""
-    every_h = kept_every_h(policy, experiment.useful_h)
-    if every_h == inf or experiment.scenario.silent is None:
-        return None
-    return none_clean(n_contents(policy), every_h, noticed_h(experiment))
-
-
-def n_contents(policy: Policy) -> int:
-    """How many contents are kept outside."""
-    return max(tier.generations for tier in policy.tiers)
-
-
 def kept_every_h(policy: Policy, useful_h: float) -> float:
     """Hours between two contents outside, of the capture that saves most often; infinite: none."""
     outside = {tier.name for tier in policy.tiers if tier.medium is Medium.REMOTE}
@@ -64,10 +51,11 @@ def kept_sentence(experiment: Experiment, policy: Policy) -> str:
 
     Empty without silent errors or contents.
     """
-    bad = none_clean_of(experiment, policy)
-    if bad is None:
+    every_h, scenario = kept_every_h(policy, experiment.useful_h), experiment.scenario
+    if every_h == inf or scenario.silent is None:
         return ""
-    n, scenario = n_contents(policy), experiment.scenario
+    n = max(tier.generations for tier in policy.tiers)
+    bad = none_clean(n, every_h, noticed_h(experiment))
     takes, kept_bytes = count(n, "content"), n * state_bytes_of(scenario.cluster)
     if kept_bytes:
         takes += f" of {SIZE.format(float(f'{kept_bytes:.3g}'))} in all"

@@ -172,13 +172,13 @@ def storage_share(policy: Policy, experiment: Experiment) -> float | None:
     return None if per_h is None or storage is None else per_h / storage.bandwidth_bytes_per_h
 
 
-def resources_of(policies: Iterable[Policy], experiment: Experiment) -> str:
+def resources_of(policies: Sequence[Policy], experiment: Experiment) -> str:
     """`resource_sentence` of some policies, and `kept_sentence` of each."""
-    taken, kept = [], []
-    for policy in policies:
-        share = storage_share(policy, experiment)
-        taken.append((policy.name, memory_of_copies(policy, experiment), share))
-        kept.append(kept_sentence(experiment, policy))
+    taken = [
+        (policy.name, memory_of_copies(policy, experiment), storage_share(policy, experiment))
+        for policy in policies
+    ]
+    kept = (kept_sentence(experiment, policy) for policy in policies)
     return " ".join(filter(None, [resource_sentence(taken), *kept]))
 
 

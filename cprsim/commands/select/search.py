@@ -37,18 +37,11 @@ def best_candidate(evaluator: CandidateEvaluator, name: str, full: Evaluated) ->
     A job without saves must be cheaper by `WORTH_NO_SAVES`, because simulations miss rare failures.
     The same holds for saves without stall that are rarer than daily.
     """
-    found = _best(evaluator, name, full)
+    option, found = evaluator.options[name], _best(evaluator, name, full)
     n_days = max(1, int(evaluator.experiment.useful_h / DAY_H))
-    n_enough = (
-        1
-        if evaluator.save_times(name)[1] or evaluator.options[name].strategy in RELOADING
-        else n_days
-    )
-    if (
-        found is None
-        or found.n_writes >= n_enough
-        or evaluator.options[name].system.interval is None
-    ):
+    is_free = evaluator.save_times(name)[1] == 0 and option.strategy not in RELOADING
+    n_enough = n_days if is_free else 1
+    if found is None or found.n_writes >= n_enough or option.system.interval is None:
         return found
     tried = [*_at_own_interval(evaluator, name), *evaluator.with_writes(name, [1, n_days])]
     max_cost = found.cost_fraction + WORTH_NO_SAVES

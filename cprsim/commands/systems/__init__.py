@@ -130,11 +130,10 @@ def systems(
 
         def finish(result: Result) -> None:
             facts = {candidate.name: facts_of_system(candidate, run) for candidate in at_best}
-            most = {} if limit is None else {"quantity": limit.quantity.value, "most": limit.most}
             comparison = Comparison(
                 name=loaded.scenario.name,
                 fixed=fixed,
-                limit=most or None,
+                limit={"quantity": limit.quantity.value, "most": limit.most} if limit else None,
                 facts=facts,
                 left_out={**left_out, **dropped},
                 assumed=(*assumptions(loaded.scenario), *split_save(experiment)),
@@ -159,7 +158,7 @@ def systems(
             able = comparison.able or filter(None, [comparison.now])
             by_name = {system.name: system.summary for system in able}
             spares = spares_of(run, by_name, [system.name for system in comparison.picks])
-            resources = resources_of((system.policy for system in comparison.picks), run)
+            resources = resources_of([system.policy for system in comparison.picks], run)
             comparison = replace(comparison, spares=spares, resources=resources)
             write_record(result.path / SYSTEMS_FILE, comparison)
             if folder is not None:
