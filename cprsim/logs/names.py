@@ -30,7 +30,7 @@ PORT = r"(?<!127\.0\.0\.1)(?<!localhost):\d{4,5}$"
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
 SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|~|…|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
 SAME_OUTAGE_H = 5 / 60  # two sources report one outage within this
-MOST_NAMES_SHOWN, LONGEST = 3, 200
+MOST_NAMES_SHOWN, LONGEST, MOST_FORMS = 3, 200, 100
 MOSTLY, FEWEST_SUMMED = 0.5, 3
 
 
@@ -68,7 +68,8 @@ def one_node_each(
         lambda name: _has_several(name, known)
     ).astype(bool)
     signed, table = names[has_sign & ~is_none], table[~none]
-    nodes = node_lists(signed.str.strip(), path, lambda text: nodes_in(text, known))
+    usual = _usual(plain if len(signed) else signed)
+    nodes = node_lists(signed.str.strip(), path, lambda text: nodes_in(text, known, usual))
     lists = {name: of for name, of in zip(signed, nodes, strict=True) if of != [name.strip()]}
     if not lists:
         return table
@@ -86,7 +87,7 @@ def _sums(table: pd.DataFrame, is_bare: pd.Series[bool]) -> Bools:
     return np.asarray(is_bare & is_sum.any(axis=1) & (np.arange(len(table)) >= FEWEST_SUMMED))
 
 
-def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
+def nodes_in(text: str, known: frozenset[str], usual: re.Pattern[str]) -> list[str]:
     """The nodes that a cell names: ``n[1-3,7]``, ``a;b``, ``n1 n2``, ``['a', 'b']``, ``n{1..3}``.
 
     Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2. A part with
@@ -126,14 +127,34 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
             holds_known = len(pieces) > 1 and any(_forms(piece) & known for piece in pieces)
             if holds_known or _has_several(plain, known):
                 raise ParameterError(no_list)
-            return [text.strip()]  # "Rack 5, left"
+            names = [text.strip()]  # "Rack 5, left"
+            break
         else:
             names.append(part)
         if len(names) > MOST_NODES_OF_LIST:
             raise ParameterError(f"'{one_line(text)}' names more than {MOST_NODES_OF_LIST:,} nodes")
     if len({name.isdigit() for name in names}) > 1:
         raise ParameterError(no_list)
-    return names if len(names) > 1 or is_list or "[" in text else [text.strip()]
+    if len(names) > 1 or is_list or "[" in text:
+        return names
+    plain = re.sub(PORT, "", plain)
+    rest, held = usual.sub("", plain), usual.findall(plain)
+    if len(held) > 1 and re.fullmatch(r"[\s,;|&+/:、・]*", rest):
+        return held
+    if len(held) > 1 or (held and re.fullmatch(r"\W+\d+", rest)):
+        raise ParameterError(no_list)
+    return [text.strip()]
+
+
+def _usual(names: pd.Series[str]) -> re.Pattern[str]:
+    """Whatever is built as two of these names are, but for numbers: 3:1, Rack 3, slot 1."""
+    built = pd.Series([re.sub(r"\d+", r"\\d+", re.escape(name)) for name in names], dtype=str)
+    n = built.value_counts()
+    first = dict(zip(built[::-1], names[::-1], strict=True))
+    several = (form for form in n.index[n > 1][:MOST_FORMS] if form != r"\d+")
+    usual = [form for form in several if not _has_several(first[form], frozenset())]
+    longest_first = sorted(usual, key=len, reverse=True) or ["(?!)"]
+    return re.compile(rf"(?<![\w.-])(?:{'|'.join(longest_first)})(?![\w.-])")
 
 
 def _has_several(name: str, known: frozenset[str]) -> bool:

@@ -294,7 +294,12 @@ CASES: list[Case] = [
           (("n1", "n2"), "n1 N2.site"), (("n1", "n2"), "n1 +3 more"), (("n1", "n2"), "n1#n2"),
           (("n1", "n2"), "n1_N2"), (("4", "8"), "4*8"), (("n 1", "n 2"), '"n 1, 2"'),
           (("n1", "n2"), "n1至n2"), (("n 1", "n 2"), "n 1/n 2"), (("n1", "n2"), '"n1, n2, ..."'),
+          (("3:1", "3:2"), '"3:1, 2"'), (('"a 3, 1"', '"a 3, 2"'), '"a 3, 1, 2"'),
       )),
+    of("names with signs, and a list of them", table("node,start,end", [
+        (text, f"2025-04-0{k}T01:00", f"2025-04-0{k}T02:00")
+        for k, text in enumerate(("3:1", "3:2", "3:1/3:2"), 1)
+    ]), values={"values.n_failures": 4}),
     refused("a broken list of nodes", spans().replace("srv01", "srv[01-02"), "is no list of nodes"),
     of("rows without a node",
        spans() + "Subtotal 1,2025-04-03T00:00,2025-04-29T00:00\nNULL,2025-04-03,\n"),
