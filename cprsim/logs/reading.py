@@ -168,6 +168,7 @@ def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
 # ----------------------------------------------------------------------------------------- columns
 
 MOST_CELLS_SHOWN = 12  # of a header
+FEW_COLUMNS, FEW_WORDS = 2, 6  # a table of more columns, all of these words, has one a node
 A_NAME = re.compile(r"[^\W\d]+(?:[ .-][^\W\d]+)*")
 LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$|.*\d\d:\d\d")
 
@@ -193,7 +194,7 @@ def named_columns(
         if header in table:
             renamed[header] = name
         elif name not in optional or name in columns:
-            hint = _hint(name, [str(column) for column in table.columns])
+            hint = _hint(name, table)
             message = f"there is no column {header!r} among the {len(table.columns)} of the header"
             raise trace_error(path, header_line(table), message + hint, name)
     return table[list(renamed)].rename(columns=renamed)
@@ -204,8 +205,12 @@ def header_line(table: pd.DataFrame) -> int:
     return max(int(table.index[0]) + FIRST_ROW - 1, 1) if len(table) else 1
 
 
-def _hint(name: str, header: list[str]) -> str:
+def _hint(name: str, table: pd.DataFrame) -> str:
     """Return the columns found, unless the line may be no header, and the option to write."""
+    header = [str(column) for column in table.columns]
+    if name == "node" and len(header) > FEW_COLUMNS and len(table) > len(header):
+        if len(pd.unique(table.iloc[:, 1:].to_numpy().ravel())) <= FEW_WORDS:
+            return "; a column for each node is not read: write rows of node, start and state"
     if any(LIKE_A_TIME.match(cell) for cell in header):
         return "; is the first line no header? Put one above it, such as node,start,end"
     if len(header) == 1:

@@ -209,6 +209,13 @@ CASES: list[Case] = [
     of("the header again", spans() + spans()),
     *(refused(f"JSON around the rows: {key}", json.dumps(answer), key, "jq -c '" + key)
       for key, answer in ((".data", {"data": JSON}), (".hits.hits", {"hits": {"hits": JSON}}))),
+    refused("lists of the cells of columns", json.dumps(
+        {"node": "srv01", "at": [*range(40)], "value": [0, 1] * 20}),
+        "40 cells of each column at and value; jq -c 'range(.at | length) as $k | . + {at: .at["),
+    refused("a column for each node", table("time,a,b", ((k, k % 2, 1) for k in range(9))),
+            "rows of node, start and state"),
+    *(refused(f"samples dumped: {text}", text + "\n", "which are not read: ask Prometheus'")
+      for text in ('{__name__="up"} 1 1743465600000', "up,host=a value=1 1743465600000000000")),
     refused("JSON of lists", json.dumps([list(row.values()) for row in JSON]), "is no JSON object"),
     refused("blanks between columns", spans().replace(",", " "), "separate columns by commas"),
     of("a date and a time of the day", IPMI, f"{OF_3} --column node=host --column start=date+time "
@@ -216,7 +223,7 @@ CASES: list[Case] = [
     # ------------------------------------------------------------------------------------- columns
     of("ordinary columns beside an outage",
        spans("node,start,end,cause,rack,closed", "disk fan ecc nic psu", "r1 r2 r3", "closed"),
-       says=("Each row: an outage of 'node' from 'start' to 'end'.",)),
+       says=("to 'end', its 'cause' (disk 3, fan 3, ecc 2, nic 2, psu 2).",)),
     refused("two words beside an outage", spans("node,start,end,severity", "major minor"),
             "'severity' (major 6, minor 6: --column state=severity, cause=severity",
             "--ignore severity leaves out"),
@@ -349,7 +356,7 @@ CASES: list[Case] = [
     refused("a metric that is not known", query("cordoned", "0", "1"), "`cordoned`", "--down 1",
             command="fit log.csv"),
     of("a metric of which 1 is said to be bad", query("cordoned", "0", "1")
-       .replace("instance", "Hostname"), "fit log.csv --down 1 --bootstrap 0"),
+       .replace("instance", "Node_Name"), "fit log.csv --down 1 --bootstrap 0"),
     refused("a metric without a name", query(None, "1", "0"), "a metric without a name", "--down 0",
             command="fit log.csv"),
     of("a metric without a name, of which 0 is said to be bad", query(None, "1", "0"),

@@ -40,6 +40,10 @@ ADVICE = {  # for files that are no log of failures, by what their beginning hol
         "is the log of a job that torchrun ran, which names no failures of nodes: `cprsim ledger` "
         "reads it"
     ),
+    r"\{__name__=|[^\s,]+,\S+=\S+ \S+=\S+ \d{10,19}\s": (
+        "holds samples as Prometheus or InfluxDB dumps them, which are not read: ask Prometheus' "
+        "/api/v1/query_range, or write a table of node, start and state"
+    ),
     r"\[\d{10}\] [A-Z ]+: ": (
         "is an archive of Nagios: make a table of it by (echo node,start,state; sed -nE "
         r"'s/^\[([0-9]+)\] HOST ALERT: ([^;]+);(DOWN|UP);HARD;.*/\2,\1,\3/p' FILE)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 from os import PathLike
@@ -18,6 +19,7 @@ from cprsim.logs.tables import read_table
 
 EXAMPLE = '{"node": ..., "start": ...}'
 MOST_PAGES, MOST_LISTED = 3, 6  # of a log in pages; of their lists
+MOST_CELLS = 30  # of a list in a row, such as its GPUs
 PLAIN_KEY = re.compile(r"(?:\.[^\W\d]+)+")
 BETWEEN = re.compile(r"[\s,]*")
 
@@ -35,7 +37,13 @@ def json_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
 
 
 def _require_rows(items: list[dict[str, Any]], log: PathLike[str]) -> None:
-    """Raise TraceError for objects that hold lists of rows."""
+    """Raise TraceError for objects that hold lists of rows, or of the cells of columns."""
+    for n, keys in _columns(items[0] if items else {}).items():
+        if len(keys) > 1 and n > max(len(items), MOST_CELLS):
+            cells = ", ".join(f"{key}: .{key}[$k]" for key in keys)
+            way = f"range(.{keys[0]} | length) as $k | . + {{{cells}}}"
+            message = f"holds {n} cells of each column {' and '.join(keys)}"
+            raise trace_error(log, 1, f"{message}; jq -c '{way}' FILE writes rows")
     lists = [one for item in items for one in _lists(item)]
     if len(items) > MOST_PAGES or not any(n > len(items) for _, n, _ in lists):
         return
@@ -45,6 +53,15 @@ def _require_rows(items: list[dict[str, Any]], log: PathLike[str]) -> None:
     way = f"; jq -c '{longest}[]' FILE writes the items of one" if has_objects else ""
     message = f"is no object such as {EXAMPLE}, but holds lists{listed}{way}"
     raise trace_error(log, 1, message)
+
+
+def _columns(item: dict[str, Any]) -> dict[int, list[str]]:
+    """Keys of an object whose values are lists of plain values, by their length."""
+    found = defaultdict[int, list[str]](list)
+    for key, value in item.items():
+        if key.isidentifier() and isinstance(value, list) and value:
+            found[0 if isinstance(value[0], dict | list) else len(value)].append(key)
+    return found
 
 
 def _lists(item: dict[str, Any], within: str = "") -> Iterator[tuple[bool, int, str]]:

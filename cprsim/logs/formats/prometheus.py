@@ -20,10 +20,7 @@ from cprsim.logs.spec import LogSpec
 from cprsim.logs.states import BEGIN, END, outages_of_states, watch
 from cprsim.logs.times import EARLIEST_S, LATEST_S, Times
 
-NODE_LABELS = (
-    "exported_node", "exported_instance", "node", "nodename", "kubernetes_node", "hostname",
-    "Hostname", "instance", "host",
-)  # fmt: skip
+NODE_LABEL = re.compile(r"(exported_)?(?:kubernetes_)?(?:(node|host)|instance)_?(?:name|id)?", re.I)
 PORT = re.compile(r"(?!127\.|localhost)([^:]+|\[.+\]):\d+")  # a tunnel's ports are many nodes
 SAMPLE_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 CONDITION = "kube_node_status_condition"
@@ -104,10 +101,12 @@ def _samples(entry: Any, where: str, log: PathLike[str], down: Sequence[str]) ->
         of = f"`{one_line(metric)}`" if metric else "a metric without a name"
         message = f"it is not known which values of {of} are bad: {ASK}; or query `up` or {READY}"
         raise trace_error(log, None, message, f"{where}.metric")
-    label = next((str(labels[key]) for key in NODE_LABELS if key in labels), None)
-    if label is None:
-        message = f"the series names no node; known labels are {', '.join(NODE_LABELS)}"
+    found = [match for match in map(NODE_LABEL.fullmatch, labels) if match]
+    if not found:
+        message = "no label is called node, host or instance: label_replace adds one to the query"
         raise trace_error(log, None, message, f"{where}.metric")
+    # of the exporter's own label and the label of what was asked for, as in kube-state-metrics
+    label = str(labels[max(found, key=lambda of: (bool(of[1]), of[2] or "", of[0]))[0]])
     for number, sample in enumerate(values):
         match sample:
             case [int() | float() as at_s, str() as value] if EARLIEST_S <= at_s <= LATEST_S and (
