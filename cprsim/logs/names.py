@@ -24,7 +24,14 @@ SEVERAL = r"[\[\]{}(),;|&+/:~…、=*?<>\\\s]|\.\.|\d[-–]"  # what a list of n
 UNUSUAL = r"[\s=<>\\]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…、]|\.\.)\d+$"  # in a name
 NO_NAME = r"[*?]|^\W*$|^\d+(?:[\s+]+\d+)+$|=|^\d+ \D+$"  # a pattern, dots, 4+3, a=b, 3 nodes
 NOT_KNOWN = r"(?:un|not? )(?:known|assigned)\b.*|(?:sub)?total(?: .*)?|sum|all|cluster"
-NOT_SAID = {"localhost", "localhost.localdomain", "127.0.0.1", "::1", "0"}  # beside others' names
+NOT_SAID = {
+    "localhost",
+    "localhost.localdomain",
+    "127.0.0.1",
+    "::1",
+    "0",
+    "0.0.0.0",
+}  # beside others' names
 FEW, MUCH = 0.2, 0.1  # shares of names without a number, of their rows
 PORT = r"(?<!127\.0\.0\.1)(?<!localhost):\d{4,5}$"
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
@@ -95,9 +102,9 @@ def nodes_in(text: str, known: frozenset[str], usual: re.Pattern[str]) -> list[s
     for bare numbers (4+3, n1,2), labels (a=b), and others with blanks, or a number after a sign
     (n1-3), that hold a `known` node, or several nodes (n1#n2).
     """
-    if not re.sub(r"[\n\t]", ",", text).isprintable():  # a name, whatever it is; no list
-        return [text]
     plain = unicodedata.normalize("NFKC", text).strip().rstrip(",;").strip()
+    if not re.sub(r"[\n\t]", ",", plain).isprintable():  # a name, whatever it is; no list
+        return [text]
     is_list = re.fullmatch(r"\[[^\[\]]*\]|\{[^{}]*\}|\([^()]*\)", plain)
     if is_list:  # of Python, JSON, PostgreSQL
         plain = re.sub(r"['\"]", "", plain[1:-1]).strip().rstrip(",")

@@ -208,9 +208,9 @@ def header_line(table: pd.DataFrame) -> int:
 def _hint(name: str, table: pd.DataFrame) -> str:
     """Return the columns found, unless the line may be no header, and the option to write."""
     header = [str(column) for column in table.columns]
-    if name == "node" and len(header) > FEW_COLUMNS and len(table) > len(header):
-        if len(pd.unique(table.iloc[:, 1:].to_numpy().ravel())) <= FEW_WORDS:
-            return "; a column for each node is not read: write rows of node, start and state"
+    words = pd.unique(table.iloc[:, 1:].to_numpy().ravel())
+    if name == "node" and FEW_COLUMNS < len(header) < len(table) and len(words) <= FEW_WORDS:
+        return "; a column for each node is not read: write rows of node, start and state"
     if any(LIKE_A_TIME.match(cell) for cell in header):
         return "; is the first line no header? Put one above it, such as node,start,end"
     if len(header) == 1:

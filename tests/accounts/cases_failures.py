@@ -130,7 +130,7 @@ OTHER_NODE = table(
 )
 LISTS = ("srv01;srv02", "srv01 srv02", "srv01/srv02", "srv01 + srv02", '"[\'srv01\', \'srv02\']"',
          "srv{01..02}", "srv[01:02]", '"srv01 , srv02,"', "srv01-srv02", "srv01|srv02",
-         '"srv 01, srv 02"', "srv01；srv02")  # fmt: skip
+         '"srv01,\u00a0srv02"', '"srv 01, srv 02"', "srv01；srv02")  # fmt: skip
 XID = "2025-04-{:02d}T06:00:00+00:00 {} kernel: {}\n"
 KERNEL = "".join(
     XID.format(2 + 3 * k, f"g{k}", text)
@@ -417,7 +417,7 @@ CASES: list[Case] = [
       for text in ("srv01-03", "srv01..03", "srv01/02/03", "srv01~03", "srv01,02", "host=srv01")),
     *(of(f"no node: {name}", spans() + f"{name},2025-04-03T00:00,2025-04-29T00:00\n")
       for name in ("(unknown)", "???", "<nil>", "unbekannt", "unknown host", "Total", "localhost",
-                    "0")),
+                    "0", "0.0.0.0")),
     refused("dates of which a node has several", table("node,start", MONTHS),
             "5 of 60 rows repeat a node and its date", "--coalesce '0 s' keeps them"),
     of("months of which a node has several, said", table("node,start", MONTHS),
