@@ -114,6 +114,7 @@ class Replay:
         of = f"of {outages.n_nodes} nodes in {outages.window_h:.6g} h from {outages.origin} on"
         return (
             str(Note("read_as", n, f"node failure(s) {of}")),
+            *(f"{fact}: {how}" for fact, (by, how) in outages.facts.items() if by == "inferred"),
             *map(str, outages.notes),
             *([ANY_OF_SEVERAL] if not outages.placed.all() else []),
             *([str(last)] if n_last else []),

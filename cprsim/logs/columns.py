@@ -120,11 +120,9 @@ def meanings(column: pd.Series[str], spec: LogSpec) -> dict[str, int]:
 
 def words_in(column: pd.Series[str]) -> str:
     """Distinct cells and how often each occurs."""
-    n = column.value_counts(dropna=False)
-    most, n_words = n[:MOST_LISTED], int((n > 0).sum())  # a category may be of no row
-    more = f" and {n_words - MOST_LISTED} more" if n_words > MOST_LISTED else ""
-    words = ("empty" if pd.isna(word) else one_line(word) or "empty" for word in most.index)
-    return ", ".join(f"{word} {k}" for word, k in zip(words, most, strict=True) if k) + more
+    n = column.fillna("empty").value_counts()
+    more = f" and {len(n) - MOST_LISTED} more" if len(n) > MOST_LISTED else ""
+    return ", ".join(f"{one_line(word)} {n[word]}" for word in n.index[:MOST_LISTED]) + more
 
 
 def states(column: pd.Series[str], says: Mapping[str, int], path: PathLike[str]) -> Ints:
@@ -311,11 +309,9 @@ def is_read(read: Callable[..., object], cells: pd.Series[str], *options: object
     return False
 
 
-def how_read(columns: Mapping[str, str], said: Mapping[str, int], cause: pd.Series[str]) -> str:
-    """Return the interpretation of each row, with the causes of the outages, in a sentence."""
+def how_read(columns: Mapping[str, str], said: Mapping[str, int]) -> str:
+    """Return the interpretation of each row, in a sentence."""
     column = {ours: repr(one_line(name)) for ours, name in columns.items()}
-    causes = f", its {column['cause']} ({words_in(cause)})" if "cause" in columns else ""
-    causes = "" if columns.get("state") == columns.get("cause") else causes
     until = f" to {column['end']}" if "end" in columns else ""
     if "duration" in columns and not until:
         until = f", lasting {column['duration']}"
@@ -326,7 +322,7 @@ def how_read(columns: Mapping[str, str], said: Mapping[str, int], cause: pd.Seri
         }
         words = "; ".join(f"{way}: {', '.join(of[way])}" for way in of if of[way])
         what = f"a state of {column['node']} from {column['start']}{until or ' on'}"
-        return f"each row: {what}, by {column['state']} ({words}){causes}"
+        return f"each row: {what}, by {column['state']} ({words})"
     if until:
-        return f"each row: an outage of {column['node']} from {column['start']}{until}{causes}"
-    return f"each row: a failure of {column['node']} at {column['start']}, without an end{causes}"
+        return f"each row: an outage of {column['node']} from {column['start']}{until}"
+    return f"each row: a failure of {column['node']} at {column['start']}, without an end"

@@ -44,6 +44,7 @@ STAMPS = Times(np.zeros(0))  # without a zone
 MOST_UNSEEN = 0.1  # share of the time
 APART_H = 1e-5  # of failures on one date, of which `spread` spreads all
 MOSTLY = 0.5
+UNNAMED = "those that the file names; nodes that never failed are missing, see --nodes"
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
 
@@ -217,7 +218,6 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         if n_nodes < len(names):
             message = f"{n_nodes} nodes given, but the file names {len(names)}"
             raise trace_error(path, None, message, "nodes")
-    knows = spec.nodes is not None or "n_nodes" in facts
     repair_h = spec.hours("repair")
     is_given = facts["begins"][0] != "inferred", facts["ends"][0] != "inferred"
     cause, cause_names = numbered(rows.pop("cause"))
@@ -234,12 +234,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
         cause_names=cause_names, n_nodes=n_nodes, node_names=names, n_read=n_read, facts=facts,
         window_h=to_h - from_h, origin=_origin(from_h, log, spec),
         window_given=(False, False) if log.records_alone else is_given,
-        notes=(
-            *([] if all(is_given) or log.records_alone else [NO_PERIOD]),
-            *([] if knows else [NO_NODES]),
-            *log.notes,
-            *notes_of(log.counted),
-        ),
+        notes=(*log.notes, *notes_of(log.counted)),
     )  # fmt: skip
     _require_failures(path, outages)
     return outages, from_h
@@ -268,12 +263,6 @@ def _apart(path: PathLike[str], rows: pd.DataFrame, spec: LogSpec) -> pd.DataFra
 
 # columns of `Log.rows` that a reader may add, and what `outages_of` calls them
 ROW_MARKS = {"open": "seen_open", "planned": "planned", "placed": "placed"}
-NO_PERIOD = Note(
-    "inferred", None, "no whole period given: the log's own first start or last instant bounds it"
-)
-NO_NODES = Note(
-    "inferred", None, "no number of nodes given: those that never failed are not counted"
-)
 
 
 def _require_past(path: PathLike[str], rows: pd.DataFrame, to_h: float) -> None:
@@ -353,11 +342,10 @@ def _merged(path: PathLike[str], outages: Outages, log: Log, spec: LogSpec) -> O
     if not (n_near := outages.n_outages - merged.n_outages):
         return outages
     words = f"of {outages.n_outages} begin within a minute of another on the same node: "
+    note = Note("assumed", n_near, f"{words}--coalesce '1 min' merges them")
     if log.points:
         note = Note("merged", n_near, f"{words}merged into one (--coalesce '0 s' keeps them)")
-        return replace(merged, notes=(*outages.notes, note))
-    note = Note("assumed", n_near, f"{words}--coalesce '1 min' merges them")
-    return replace(outages, notes=(*outages.notes, note))
+    return replace(merged if log.points else outages, notes=(*outages.notes, note))
 
 
 def numbered(
@@ -381,7 +369,8 @@ def _window(
     """Begin and end of the observation [h of the file's clock], and from where all is known."""
     start_h, end_h = log.rows["start"], log.rows["end"]
     own_ends = float(start_h.min()), float(np.fmax(start_h.max(), end_h.max()))
-    facts = {name: ("read", how) for name, how in log.evidence.items()}
+    facts = {"n_nodes": ("inferred", UNNAMED)}
+    facts |= {name: ("read", how) for name, how in log.evidence.items()}
     window = []
     sides = ("begins", "the first failure", "from"), ("ends", "the last instant", "to")
     for side, (name, event, sign) in enumerate(sides):

@@ -24,20 +24,13 @@ SEVERAL = r"[\[\]{}(),;|&+/:~…、=*?<>\\\s]|\.\.|\d[-–]"  # what a list of n
 UNUSUAL = r"[\s=<>\\]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…、]|\.\.)\d+$"  # in a name
 NO_NAME = r"[*?]|^\W*$|^\d+(?:[\s+]+\d+)+$|=|^\d+ \D+$"  # a pattern, dots, 4+3, a=b, 3 nodes
 NOT_KNOWN = r"(?:un|not? )(?:known|assigned)\b.*|(?:sub)?total(?: .*)?|sum|all|cluster"
-NOT_SAID = {
-    "localhost",
-    "localhost.localdomain",
-    "127.0.0.1",
-    "::1",
-    "0",
-    "0.0.0.0",
-}  # beside others' names
+NOT_SAID = {"localhost", "localhost.localdomain", "127.0.0.1", "::1", "0", "0.0.0.0"}
 FEW, MUCH = 0.2, 0.1  # shares of names without a number, of their rows
 PORT = r"(?<!127\.0\.0\.1)(?<!localhost):\d{4,5}$"
 BRACKETS = re.compile(r"\[[^\[\]]*\]?")
 SPAN = re.compile(r"(.*?\D)(\d+)\s*(?:-|–|~|…|\.\.|:| to )\s*\1(\d+)")  # gpu001-gpu003
 SAME_OUTAGE_H = 5 / 60  # two sources report one outage within this
-MOST_NAMES_SHOWN, LONGEST, MOST_FORMS = 3, 200, 100
+MOST_NAMES_SHOWN, LONGEST = 3, 200
 MOSTLY, FEWEST_SUMMED = 0.5, 3
 
 
@@ -71,12 +64,13 @@ def one_node_each(
     counted["dropped", LEFT_OUT] += int(none.sum())
     has_none = ~plain.str.replace(" ", "").str.contains(SEVERAL)
     known = frozenset[str]().union(*map(_forms, plain[has_none]))
+    with_signs = Counter(form for name in plain[~has_none] for form in _forms(name))
+    known |= {form for form, n in with_signs.items() if n > 1}  # 3:1, Rack 3, slot 1
     has_sign = plain.str.contains(SEVERAL) | plain.map(
         lambda name: _has_several(name, known)
     ).astype(bool)
     signed, table = names[has_sign & ~is_none], table[~none]
-    usual = _usual(plain if len(signed) else signed)
-    nodes = node_lists(signed.str.strip(), path, lambda text: nodes_in(text, known, usual))
+    nodes = node_lists(signed.str.strip(), path, lambda text: nodes_in(text, known))
     lists = {name: of for name, of in zip(signed, nodes, strict=True) if of != [name.strip()]}
     if not lists:
         return table
@@ -94,7 +88,7 @@ def _sums(table: pd.DataFrame, is_bare: pd.Series[bool]) -> Bools:
     return np.asarray(is_bare & is_sum.any(axis=1) & (np.arange(len(table)) >= FEWEST_SUMMED))
 
 
-def nodes_in(text: str, known: frozenset[str], usual: re.Pattern[str]) -> list[str]:
+def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
     """The nodes that a cell names: ``n[1-3,7]``, ``a;b``, ``n1 n2``, ``['a', 'b']``, ``n{1..3}``.
 
     Blanks and the signs + / : separate nodes where the parts are alike, such as n1/n2. A part with
@@ -144,24 +138,12 @@ def nodes_in(text: str, known: frozenset[str], usual: re.Pattern[str]) -> list[s
         raise ParameterError(no_list)
     if len(names) > 1 or is_list or "[" in text:
         return names
-    plain = re.sub(PORT, "", plain)
-    rest, held = usual.sub("", plain), usual.findall(plain)
-    if len(held) > 1 and re.fullmatch(r"[\s,;|&+/:、・]*", rest):
-        return held
-    if len(held) > 1 or (held and re.fullmatch(r"\W+\d+", rest)):
-        raise ParameterError(no_list)
+    bare = _bare(plain)
+    for sign in re.finditer(r"[^\w.-]+", "" if _forms(bare) & known else bare):  # 3:1/3:2, 3:1, 2
+        more = bare[sign.end() :]
+        if _forms(bare[: sign.start()]) & known and (more.isdigit() or _forms(more) & known):
+            raise ParameterError(no_list)
     return [text.strip()]
-
-
-def _usual(names: pd.Series[str]) -> re.Pattern[str]:
-    """Whatever is built as two of these names are, but for numbers: 3:1, Rack 3, slot 1."""
-    built = pd.Series([re.sub(r"\d+", r"\\d+", re.escape(name)) for name in names], dtype=str)
-    n = built.value_counts()
-    first = dict(zip(built[::-1], names[::-1], strict=True))
-    several = (form for form in n.index[n > 1][:MOST_FORMS] if form != r"\d+")
-    usual = [form for form in several if not _has_several(first[form], frozenset())]
-    longest_first = sorted(usual, key=len, reverse=True) or ["(?!)"]
-    return re.compile(rf"(?<![\w.-])(?:{'|'.join(longest_first)})(?![\w.-])")
 
 
 def _has_several(name: str, known: frozenset[str]) -> bool:

@@ -168,9 +168,8 @@ def _no_csv(path: PathLike[str], error: pd.errors.ParserError) -> TraceError:
 # ----------------------------------------------------------------------------------------- columns
 
 MOST_CELLS_SHOWN = 12  # of a header
-FEW_COLUMNS, FEW_WORDS = 2, 6  # a table of more columns, all of these words, has one a node
 A_NAME = re.compile(r"[^\W\d]+(?:[ .-][^\W\d]+)*")
-LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$|.*\d\d:\d\d")
+LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d+([.,]\d+)?$|.*(?<!\d)\d\d:\d\d(?!\d)")
 
 
 def named_columns(
@@ -194,7 +193,7 @@ def named_columns(
         if header in table:
             renamed[header] = name
         elif name not in optional or name in columns:
-            hint = _hint(name, table)
+            hint = _hint(name, [str(column) for column in table.columns])
             message = f"there is no column {header!r} among the {len(table.columns)} of the header"
             raise trace_error(path, header_line(table), message + hint, name)
     return table[list(renamed)].rename(columns=renamed)
@@ -205,17 +204,13 @@ def header_line(table: pd.DataFrame) -> int:
     return max(int(table.index[0]) + FIRST_ROW - 1, 1) if len(table) else 1
 
 
-def _hint(name: str, table: pd.DataFrame) -> str:
+def _hint(name: str, header: list[str]) -> str:
     """Return the columns found, unless the line may be no header, and the option to write."""
-    header = [str(column) for column in table.columns]
-    words = pd.unique(table.iloc[:, 1:].to_numpy().ravel())
-    if name == "node" and FEW_COLUMNS < len(header) < len(table) and len(words) <= FEW_WORDS:
-        return "; a column for each node is not read: write rows of node, start and state"
     if any(LIKE_A_TIME.match(cell) for cell in header):
         return "; is the first line no header? Put one above it, such as node,start,end"
     if len(header) == 1:
         return f"; separate columns by {', '.join(SEPARATORS.values())}"
-    one = {"node": ", or --node NAME that all rows are of one",
+    one = {"node": ", or --node NAME that all are of one; a column for each node is not read",
            "end": ", --column duration=NAME how long it took"}.get(name, "")  # fmt: skip
     are_names = len(header) > 1 and all(A_NAME.fullmatch(cell) for cell in header)
     listed = ", ".join(quote(cell) for cell in header[:MOST_CELLS_SHOWN])

@@ -172,13 +172,12 @@ class _Table:
         return Log(
             rows, self.counted, points=not self.columns.keys() & {"end", "duration", "state"},
             states_unsaid="state" not in self.columns or not spec.down, times=times,
-            notes=self._notes(times, rows["cause"]), resolution_h=known_to_h, n_read=n_read,
-            **looks,
+            notes=self._notes(times), n_read=n_read, resolution_h=known_to_h, **looks,
         )  # fmt: skip
 
-    def _notes(self, times: Times, cause: pd.Series[str]) -> tuple[Note, ...]:
+    def _notes(self, times: Times) -> tuple[Note, ...]:
         """How times and rows are read, and which columns are not."""
-        notes = [Note("read_as", None, how_read(self.columns, self.said, cause))]
+        notes = [Note("read_as", None, how_read(self.columns, self.said))]
         if times.unit and self.spec.time_unit is None:
             words = f"times taken as {times.unit} since 1970, as no unit was given"
             notes.insert(0, Note("inferred", None, words))

@@ -93,8 +93,7 @@ GOOD = {
         {"node": [0, 1, 2], "start_h": [0, 28, 38], "end_h": [2, 29.5, 38], "origin": "2 h",
          "ended": [True, True, False], "cause": ["", "disk", "power"], "n_nodes": 5,
          "window_h": 38, "node_names": ["a", "b", "c"]},
-        ("no whole period given: the log's own first start or last instant bounds it",
-         f"1 {NO_END} {TO_THE_END}", f"2 {MERGED}"),
+        (f"1 {NO_END} {TO_THE_END}", f"2 {MERGED}"),
     ),
     "closed by the next failure": Small(
         f"{TIDY}a,10,\nb,20,22\na,30,31\nb,60,\na,70,\nc,99,", OF_100_H | {"n_nodes": 3},

@@ -22,10 +22,6 @@ AGES = {  # without dates of the nodes, and with
         "unknown when they entered: first up-times are left out",
     ),
 }
-WHY_INFERRED = {
-    "n_nodes": "those that the file names; nodes that never failed are missing, see --nodes",
-    "ages": "the log does not know them, see --age",
-}
 
 
 def observation(outages: Outages, age: Age | None) -> dict[str, dict[str, int | str]]:
@@ -43,7 +39,7 @@ def observation(outages: Outages, age: Age | None) -> dict[str, dict[str, int | 
     }
     facts = dict[str, dict[str, int | str]]()
     for name, value in values.items():
-        inferred = "inferred", WHY_INFERRED.get(name, "see --period")
+        inferred = "inferred", "the log does not know them, see --age"
         source, how = origins.get(name, inferred)
         facts[name] = {"value": value, "source": source, "how": how}
     return facts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -10,10 +9,12 @@ from math import exp, inf, isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cprsim.errors import ParameterError, one_line
-from cprsim.failures.outages import MUCH, PLANNED_WORK, Note, Outages, n_repeats, n_rows
+from cprsim.failures.outages import MUCH, Note, Outages, n_repeats, n_rows
 from cprsim.job.records import ROUNDED_Z_95, WEEK_H, Estimate, Ints
+from cprsim.logs.columns import words_in
 from cprsim.logs.fit.correlated_fit import CorrelatedFit, fit_correlated
 from cprsim.logs.fit.goodness import FEWEST_TO_TRUST, FittedQuantity, Ranking, rank
 from cprsim.logs.fit.lifetimes import Age, Lifetimes, gaps, repair_times, uptimes
@@ -176,6 +177,14 @@ class Fitted:
         ]
         return f"{n_read:,} rows read = {' + '.join(parts)}."
 
+    @property
+    def causes(self) -> str:
+        """The failures by cause, of which some may be planned; nothing where the log names none."""
+        of, which = self.outages, self.outages.in_window & self.outages.chosen
+        cause = pd.Series(np.array(of.cause_names, dtype=object)[of.cause_code[which]])
+        listed = f"By cause: {words_in(cause.mask(cause == ''))} (--not-cause omits planned work)."
+        return listed if (cause != "").any() else ""
+
     @cached_property
     def contradictions(self) -> list[str]:
         """What in the log contradicts one distribution."""
@@ -185,9 +194,6 @@ class Fitted:
         apart_h, n = np.diff(self.outages.where(self.outages.placed).failed_at_h), self.n_failures
         # independent failures at one rate: n^2 x NEAR_H / window_h such pairs, by chance
         near = (apart_h > 0) & (apart_h <= NEAR_H) & (np.diff(self._node) != 0)
-        names = self.outages.cause_names
-        planned = [k for k, name in enumerate(names) if re.search(PLANNED_WORK, name)]
-        is_planned = np.isin(self.outages.cause_code, planned) & self.outages.chosen
         down_h = np.minimum(known.end_h, window_h) - np.maximum(known.start_h, 0.0)
         down = float(down_h.sum()) / max(self.outages.node_hours, 1.0)
         contradictions = {
@@ -195,9 +201,6 @@ class Fitted:
                 down > MOSTLY,
             f"{n_again} failures are within an hour of another of the same node (--coalesce '1 h' "
             "makes one of them)": n_again,
-            f"{is_planned.sum()} outages have a cause that sounds planned, such as "
-            f"{one_line(names[planned[0]] if planned else '', 40)!r} (--not-cause leaves them out)":
-                self.cause is None and is_planned.any(),
             f"{near.sum()} of {n} failures begin up to 5 min after one of another node (is it one "
             "of two names? --together '5 min' makes one event of them)":
                 near.sum() > max(MUCH * n, 3 * n * n * NEAR_H / self.outages.window_h),
@@ -234,7 +237,7 @@ class Fitted:
         said = {*self.outages.dropped, *how, *unread}
         return [
             verdict,
-            " ".join([*sentences(how), self.balance]),
+            " ".join([*sentences(how), self.balance, self.causes]).rstrip(),
             *sentences(unread),
             *most,
             *sentences(one for one in self.warnings if one not in said),

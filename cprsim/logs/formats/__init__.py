@@ -41,8 +41,7 @@ ADVICE = {  # for files that are no log of failures, by what their beginning hol
         "reads it"
     ),
     r"\{__name__=|[^\s,]+,\S+=\S+ \S+=\S+ \d{10,19}\s": (
-        "holds samples as Prometheus or InfluxDB dumps them, which are not read: ask Prometheus' "
-        "/api/v1/query_range, or write a table of node, start and state"
+        "holds dumped samples: ask Prometheus' /api/v1/query_range, or write node,start,state"
     ),
     r"\[\d{10}\] [A-Z ]+: ": (
         "is an archive of Nagios: make a table of it by (echo node,start,state; sed -nE "

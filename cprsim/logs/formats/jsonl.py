@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 from os import PathLike
@@ -38,39 +37,31 @@ def json_pieces(log: PathLike[str]) -> Iterator[pd.DataFrame]:
 
 def _require_rows(items: list[dict[str, Any]], log: PathLike[str]) -> None:
     """Raise TraceError for objects that hold lists of rows, or of the cells of columns."""
-    for n, keys in _columns(items[0] if items else {}).items():
-        if len(keys) > 1 and n > max(len(items), MOST_CELLS):
-            cells = ", ".join(f"{key}: .{key}[$k]" for key in keys)
-            way = f"range(.{keys[0]} | length) as $k | . + {{{cells}}}"
-            message = f"holds {n} cells of each column {' and '.join(keys)}"
-            raise trace_error(log, 1, f"{message}; jq -c '{way}' FILE writes rows")
-    lists = [one for item in items for one in _lists(item)]
-    if len(items) > MOST_PAGES or not any(n > len(items) for _, n, _ in lists):
+    lists = [one for item in items[:MOST_PAGES] for one in _lists(item)]
+    columns = {path: len(of) for path, of in lists if not isinstance(of[0], dict | list)}
+    long = [path for path, n in columns.items() if n > max(len(items), MOST_CELLS)]
+    if len(long) > 1 and all(map(PLAIN_KEY.fullmatch, long)):
+        cells = ", ".join(f'"{path[1:]}": {path}[$k]' for path in long)
+        way = f"jq -c 'range({long[0]} | length) as $k | . + {{{cells}}}' FILE writes rows"
+        raise trace_error(log, 1, f"holds the cells of each column, {' and '.join(long)}; {way}")
+    rows = [(isinstance(of[0], dict), len(of), path) for path, of in lists if path not in columns]
+    if len(items) > MOST_PAGES or not any(n > len(items) for _, n, _ in rows):
         return
-    lists = [one for one in lists if PLAIN_KEY.fullmatch(one[-1])]  # others may be no names
-    listed = ": " * bool(lists) + ", ".join(f"{path} ({n})" for _, n, path in lists[:MOST_LISTED])
-    has_objects, _, longest = max(lists, default=(False, 0, ""))
+    rows = [one for one in rows if PLAIN_KEY.fullmatch(one[-1])]  # others may be no names
+    listed = ": " * bool(rows) + ", ".join(f"{path} ({n})" for _, n, path in rows[:MOST_LISTED])
+    has_objects, _, longest = max(rows, default=(False, 0, ""))
     way = f"; jq -c '{longest}[]' FILE writes the items of one" if has_objects else ""
     message = f"is no object such as {EXAMPLE}, but holds lists{listed}{way}"
     raise trace_error(log, 1, message)
 
 
-def _columns(item: dict[str, Any]) -> dict[int, list[str]]:
-    """Keys of an object whose values are lists of plain values, by their length."""
-    found = defaultdict[int, list[str]](list)
-    for key, value in item.items():
-        if key.isidentifier() and isinstance(value, list) and value:
-            found[0 if isinstance(value[0], dict | list) else len(value)].append(key)
-    return found
-
-
-def _lists(item: dict[str, Any], within: str = "") -> Iterator[tuple[bool, int, str]]:
-    """Of lists of objects, or of lists, in an object: whether of objects, length, key."""
+def _lists(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, list[Any]]]:
+    """Path and value of each list in an object that is not empty."""
     for key, value in item.items():
         if isinstance(value, dict):
             yield from _lists(value, f"{within}.{key}")
-        elif isinstance(value, list) and value and isinstance(value[0], dict | list):
-            yield isinstance(value[0], dict), len(value), f"{within}.{key}"
+        elif isinstance(value, list) and value:
+            yield f"{within}.{key}", value
 
 
 def flat(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, str | None]]:

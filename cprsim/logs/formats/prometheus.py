@@ -105,7 +105,6 @@ def _samples(entry: Any, where: str, log: PathLike[str], down: Sequence[str]) ->
     if not found:
         message = "no label is called node, host or instance: label_replace adds one to the query"
         raise trace_error(log, None, message, f"{where}.metric")
-    # of the exporter's own label and the label of what was asked for, as in kube-state-metrics
     label = str(labels[max(found, key=lambda of: (bool(of[1]), of[2] or "", of[0]))[0]])
     for number, sample in enumerate(values):
         match sample:
