@@ -201,7 +201,7 @@ def require_no_jobs(table: pd.DataFrame, path: PathLike[str], spec: LogSpec) -> 
 def not_read(
     table: pd.DataFrame, rows: pd.DataFrame, read: set[str], spec: LogSpec, path: PathLike[str]
 ) -> list[str]:
-    """The columns that are not read; raises TraceError for one that could change the count.
+    """Columns that are not read, with their only cell; refuses those that could change the count.
 
     `rows` are the table's rows as read: node, start and end [h].
     """
@@ -220,7 +220,9 @@ def not_read(
             message += f" {' '.join(ignore)} leaves out what does not matter, "
             message += "--ignore NAME=WORDS rows with these words"
         raise trace_error(path, header_line(table), message, "columns")
-    return [one_line(name) for name in unread]
+    cells = {name: table[name].fillna("").unique() for name in unread}
+    only = {name: f" ({of[0]})" for name, of in cells.items() if len(of) == 1 and of[0]}
+    return [one_line(name + only.get(name, "")) for name in unread]
 
 
 def _turns(table: pd.DataFrame, rows: pd.DataFrame, spec: LogSpec) -> list[str]:

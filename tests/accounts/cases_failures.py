@@ -223,7 +223,7 @@ CASES: list[Case] = [
     # ------------------------------------------------------------------------------------- columns
     of("ordinary columns beside an outage",
        spans("node,start,end,cause,rack,closed", "disk fan ecc nic psu", "r1 r2 r3", "closed"),
-       says=("Each row: an outage of 'node' from 'start' to 'end'.",)),
+       says=("Each row: an outage of 'node' from 'start' to 'end'.", ": rack, closed (closed)")),
     refused("two words beside an outage", spans("node,start,end,severity", "major minor"),
             "'severity' (major 6, minor 6: --column state=severity, cause=severity",
             "--ignore severity leaves out"),
@@ -262,8 +262,10 @@ CASES: list[Case] = [
     refused("whole numbers", spans("node,start,end,n", "1 2"), "if it counts failures, a row for"),
     of("a word beside states", changes("state,condition", "DOWN,Ready", "UP,Ready")),
     of("rows of a kind Node", "\n".join(json.dumps({"kind": "Node"} | row) for row in JSON)),
-    of("objects in lists", json.dumps([{"of": [{"name": row["node"]}], **row} for row in JSON]),
-       f"{OF_3} --column node=of.name"),
+    *(of(f"objects in lists, with {more}", json.dumps(
+        [{**row, "node": [{"name": name} for name in (row["node"], *more)]} for row in JSON]),
+        f"fit log.csv --nodes 4 {APRIL} --column node=node.name",
+        values={"values.n_failures": 12 + 12 * len(more)}) for more in ((), ("srv04",))),
     refused("looks at nodes that are up", table("node,start", (
         (f"n{k % 2}", (BEGINS + timedelta(hours=k)).isoformat()) for k in range(700)
     )), "for most of their time", command=f"fit log.csv --coalesce 2h {APRIL}"),

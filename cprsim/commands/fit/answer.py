@@ -212,16 +212,8 @@ def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str
 
 
 def _correlation(fitted: Fitted) -> list[str]:
-    course = fitted.trend
-    p_value = NO_NUMBER if isnan(course.p_value) else f"{course.p_value:.2g}"
-    share = fitted.share_of_zero_gaps
-    lines = [
-        *([f"{percent(share)} of the gaps are zero, as nodes failed together."] if share else []),
-        f"The halves of the log have {course.first_half} and {course.second_half} failures; p of "
-        f"no trend: {p_value}.",
-        f"The worst {percent(WORST_FRACTION)} of the nodes have "
-        f"{percent(fitted.share_of_worst)} of the failures.",
-    ]
+    share = percent(fitted.share_of_zero_gaps)
+    lines = [f"{share} of the gaps are zero, as nodes failed together."]
     if fitted.correlated is None:
         lines.append(f"Nodes that differ: not fitted: {fitted.why_not_correlated}.")
     elif left_out := fitted.correlated.left_out:

@@ -65,10 +65,11 @@ def _lists(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, list[A
 
 
 def flat(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, str | None]]:
-    """Keys and texts of an object; keys within keys, or a list's one object, as meta.host."""
+    """Keys and texts of an object; keys within keys, or a list's objects, as meta.host."""
     for key, value in item.items():
-        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
-            value = value[0]
+        if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+            several = {name: [one.get(name) for one in value] for of in value for name in of}
+            value = several if len(value) > 1 else value[0]
         if isinstance(value, dict) and value:
             yield from flat(value, f"{within}{key}.")
         elif value in (None, "") or isinstance(value, str):
