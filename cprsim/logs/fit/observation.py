@@ -39,8 +39,7 @@ def observation(outages: Outages, age: Age | None) -> dict[str, dict[str, int | 
     }
     facts = dict[str, dict[str, int | str]]()
     for name, value in values.items():
-        inferred = "inferred", "the log does not know them, see --age"
-        source, how = origins.get(name, inferred)
+        source, how = origins.get(name, ("inferred", "the log does not know them, see --age"))
         facts[name] = {"value": value, "source": source, "how": how}
     return facts
 

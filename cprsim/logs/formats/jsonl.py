@@ -51,8 +51,7 @@ def _require_rows(items: list[dict[str, Any]], log: PathLike[str]) -> None:
     listed = ": " * bool(rows) + ", ".join(f"{path} ({n})" for _, n, path in rows[:MOST_LISTED])
     has_objects, _, longest = max(rows, default=(False, 0, ""))
     way = f"; jq -c '{longest}[]' FILE writes the items of one" if has_objects else ""
-    message = f"is no object such as {EXAMPLE}, but holds lists{listed}{way}"
-    raise trace_error(log, 1, message)
+    raise trace_error(log, 1, f"is no object such as {EXAMPLE}, but holds lists{listed}{way}")
 
 
 def _lists(item: dict[str, Any], within: str = "") -> Iterator[tuple[str, list[Any]]]:
