@@ -108,13 +108,13 @@ class Replay:
     def notes(self) -> tuple[str, ...]:
         """Notes on replayed failures, and on those left out, closed or assumed by the reader."""
         outages, failures = self.outages, self._failures()
-        n = len(failures.slot)
+        unsaid = [(fact, how) for fact, (by, how) in outages.facts.items() if by == "inferred"]
         n_last = int((outages.start_h == outages.window_h).sum())
         last = Note("dropped", n_last, "outage(s) at its very end left out: there it begins again")
         of = f"of {outages.n_nodes} nodes in {outages.window_h:.6g} h from {outages.origin} on"
         return (
-            str(Note("read_as", n, f"node failure(s) {of}")),
-            *(f"{fact}: {how}" for fact, (by, how) in outages.facts.items() if by == "inferred"),
+            str(Note("read_as", len(failures.slot), f"node failure(s) {of}")),
+            *(f"{fact.removeprefix('n_')}: {how}" for fact, how in unsaid),
             *map(str, outages.notes),
             *([ANY_OF_SEVERAL] if not outages.placed.all() else []),
             *([str(last)] if n_last else []),

@@ -112,7 +112,7 @@ def _samples(entry: Any, where: str, log: PathLike[str], down: Sequence[str]) ->
                 value in ("0", "1", "NaN") or (down and SAMPLE_NUMBER.fullmatch(value))
             ):
                 continue
-        message = f'`{one_line(str(sample))}` is no sample of `up` such as [1714570200, "1"]'
+        message = f'`{one_line(str(sample))}` is no sample such as [1714570200, "1"]; see --down'
         raise trace_error(log, None, message, f"{where}.values[{number}]")
     node = PORT.sub(r"\1", label) if PORT.fullmatch(label) else label
     samples = pd.DataFrame(values, columns=["start", "up"])
