@@ -423,6 +423,12 @@ CASES: list[Case] = [
         fields=("attempt",))) for name, at_s in (("a", 0.0), ("b", 9.0)) for part in ("", ".1")},
         "ledger a.log b.log a.log.1 b.log.1", {"values.n_jobs": 4},
         says=("a, b: no first attempts?",)),
+    Case("a-launch-of-each-log-counts-anew", {name: lines(*events, attempt=0) for name, events in (
+        ("a.log", without(job()[:6], fields=("attempt",))),
+        ("b.log", without(job()[8:], fields=("attempt",))))}, "ledger b.log a.log",
+        BY_EVENTS | {"values.n_jobs": 1}, says=("b goes on where a ends: one log",)),
+    Case("a-log-whose-first-attempts-are-missing", {"a.log": lines(*without(job(), "train.resume")[
+        7:])}, "ledger a.log", says=("1 attempts that begin beyond every step that the log",)),
     Case("tables-with-rows-in-common", {name: "\n".join(("start,end,last_step", *rows)) for
         name, rows in (("a.csv", ("0,10,1000", "11,21,1950")), ("b.csv", ("11,21,1950",
             "22,32,2900")))}, "ledger a.csv b.csv --time-unit h",

@@ -88,7 +88,7 @@ def test_logs_of_one_name_that_name_no_job_are_jobs_of_their_own(tmp_path) -> No
     for file in files:
         file.parent.mkdir()
         said = {"step": 9, "node": file.parent.name}
-        events = told((0, "job.start"), (9, "progress", said), (9, "job.end", said))
+        events = told((0, "job.start", said), (9, "progress", said), (9, "job.end", said))
         nameless = [{key: one[key] for key in one if key != "job"} for one in events]
         write_events(file, nameless)
     (tmp_path / "a" / "other.jsonl").write_bytes(files[0].read_bytes() + b"\n")

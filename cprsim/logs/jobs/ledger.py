@@ -257,8 +257,7 @@ class _Booking:
         course, pace = self._course, self._pace
         for attempt in course.attempts:
             filled = self._fill(attempt)
-            if attempt.before is not None:
-                self._see_begin(attempt, self._ends[attempt.before])
+            self._see_begin(attempt)
             lost_h = self._discard(self._begins[attempt])
             self._again_s += S_PER_H * float(lost_h.mean())
             if attempt.works:
@@ -431,19 +430,21 @@ class _Booking:
         is_unseen = (self._even < P_UNSEEN * self._pace.loses_saves) & (saved < most)
         return np.where(is_unseen, saved + self._shared * (most - saved), saved)
 
-    def _see_begin(self, attempt: LoggedAttempt, end_step: Floats) -> None:
+    def _see_begin(self, attempt: LoggedAttempt) -> None:
         """Count the inferred values of a begin. A preemption that lost steps is a failure.
 
         Raises ParameterError if the log does not show whether it lost steps.
         """
         step, cause, is_said = self._begins[attempt], attempt.cause, isfinite(attempt.said_step)
+        run = attempt.before
+        is_leap = float(step.min()) > float(self._frontier.max()) + 1.0
+        self._inferred["leaps"] += is_leap and not (is_said and run is None)
         self._inferred["begins"] += not is_said and (
-            attempt.works or bool(np.ptp(step) > STEP_BACK)
+            is_leap if run is None else attempt.works or bool(np.ptp(step) > STEP_BACK)
         )
-        self._inferred["leaps"] += float(step.min()) > float(self._frontier.max()) + 1.0
-        if attempt.n_failures or not cause:
+        if attempt.n_failures or not cause or run is None:
             return
-        lost = end_step - step
+        lost = self._ends[run] - step
         if "preempt" not in cause.casefold() or lost.max() <= STEP_BACK:
             self._planned[cause] += 1
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -102,11 +102,6 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     jobs, notes = dict[str, None](), list[Note]()
     unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
     job_of = _job_names([file for path in paths for file in _files(path)])
-    for file, other in [*_one_log([*job_of])]:
-        job_of |= {one: job_of[file] for one, job in job_of.items() if job == job_of[other]}
-        notes.append(
-            Note("merged", None, f"{file.name} and {other.name} have lines in common: one log")
-        )
     for file, job in job_of.items():
         n_events = 0
         for table in _tables(file, damaged, notes, time_unit):
@@ -129,13 +124,10 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
         pa.concat_tables(tables).unify_dictionaries().to_pandas()
         for tables in (steps, other_tables)
     )
-    goes_on, later = dict[str, str](), set[str]()
+    later = set[str]()
     if len(jobs) > 1:
-        goes_on, later = _later(of_steps, of_others, {*job_of.values()})
-    for job, before in goes_on.items():
-        notes.append(Note("merged", None, f"{job} goes on where {before} ends: one log"))
-    for table in (of_steps, of_others) if goes_on else ():
-        table["job"] = table["job"].map({job: goes_on.get(job, job) for job in jobs})
+        same, later = _put_together(of_steps, of_others, [*job_of.values()], notes)
+        jobs = dict.fromkeys(same[job] for job in jobs)
     odd = [f"'{one_line(name)}'" for name in sorted(unknown)]
     for n, names, words in (
         (len(damaged), damaged, "line(s) that are no event left out: {}"),
@@ -144,51 +136,99 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     ):
         listed = ", ".join(names[:MOST_LINES_SHOWN]) + ", ..." * (len(names) > MOST_LINES_SHOWN)
         notes += [Note("dropped" if n else "assumed", n, words.format(listed))] * bool(names)
-    of_jobs = tuple(job for job in jobs if job not in goes_on)
-    return Events(of_jobs, of_steps, of_others, tuple(dict.fromkeys(notes)))
+    return Events(tuple(jobs), of_steps, of_others, tuple(dict.fromkeys(notes)))
 
 
-def _later(
-    steps: pd.DataFrame, others: pd.DataFrame, unnamed: set[str]
+def _put_together(
+    steps: pd.DataFrame, others: pd.DataFrame, unnamed: list[str], notes: list[Note]
 ) -> tuple[dict[str, str], set[str]]:
-    """By unnamed log, the earlier one that it continues; and jobs that lack their first attempts.
+    """Rename logs that are of one job; return its name by theirs, and jobs that lack their begin.
 
-    A log continues the one that fits, if no other does and no earlier log continues it.
+    Logs that overlap are of one. One that begins within a job continues the log that fits, if only
+    one does; its attempts are counted on, where it counts them anew.
     """
     ends = steps.groupby("job", observed=True)["time_ns"].agg(["idxmin", "idxmax"])
-    told = pd.concat([others, steps.loc[np.unique(ends)].assign(event="progress")])
-    told = told.astype({"job": str}).sort_values("time_ns", kind="stable")
-    worked = (~told["event"].isin(FIRST_EVENTS)).groupby(told["job"]).cumsum() > 0
-    first, last = (told.drop_duplicates("job", keep=keep) for keep in ("first", "last"))
-    first, last = first.set_index("job"), last.set_index("job")
-    first["begins"] = told[~worked].groupby("job")["step"].first()
-    last["step"] = told.groupby("job")["step"].last()
-    is_later = (first["begins"] > 0) | (first["attempt"] > max(first["attempt"].min(), 0))
-    goes_on, later = dict[str, str](), {*first.index[is_later]}
-    begin, end = (of[of.index.isin(unnamed)].itertuples() for of in (first, last))
-    left: dict[str, Any] = {str(before.Index): before for before in end}
-    for job in cast("Iterator[Any]", begin):
-        can = [name for name, before in left.items() if _goes_on(job, before)]
+    told = pd.concat([steps.loc[np.unique(ends)].assign(event="progress"), others])
+    told = told.astype({"job": str}).assign(is_end=told["event"] == "job.end")
+    told = told.sort_values(["time_ns", "is_end"])
+    same = {str(job): str(job) for job in told["job"].unique()}
+    for one, other in _overlapping(told[told["job"].isin(unnamed)], [steps, others]):
+        notes.append(Note("merged", None, f"{one} and {other} have events in common: one log"))
+        same |= {job: same[one] for job, of in same.items() if of == same[other]}
+    told = told.assign(
+        job=told["job"].map(same), attempt=told["attempt"].where(told["attempt"] >= 0)
+    )
+    is_opening = told["event"].isin(FIRST_EVENTS)
+    is_opening = (~is_opening).groupby(told["job"]).cumsum() == 0
+    starts = told["job"][is_opening & (told["event"] == "job.start")]
+    first, last = (told.drop_duplicates("job", keep=k).set_index("job") for k in ("first", "last"))
+    first["begins"] = told[is_opening].groupby("job")["step"].first()
+    last[["step", "attempt"]] = told.groupby("job")[["step", "attempt"]].last()
+    is_later = (first["begins"] > 0) | (first["attempt"] > first["attempt"].min())
+    is_later |= bool(len(starts)) & ~first.index.isin(starts)
+    later, goes_on, number = {*first.index[is_later]}, dict[str, str](), dict.fromkeys(same, 0)
+    left: dict[str, Any] = {
+        str(end.Index): end for end in last.itertuples() if end.Index in unnamed
+    }
+    may = first[(is_later | ~first["event"].isin(FIRST_EVENTS)) & first.index.isin(unnamed)]
+    for log in cast("Iterator[Any]", may.itertuples()):
+        of_each = {name: _continues(log, end) for name, end in left.items()}
+        can = [(name, more) for name, more in of_each.items() if more is not None]
         if len(can) == 1:
-            del left[can[0]]
-            goes_on[job.Index] = goes_on.get(can[0], can[0])
-        elif can:
-            later.add(job.Index)
-    return goes_on, later - goes_on.keys()
+            before, more = can[0]
+            del left[before]
+            goes_on[log.Index] = goes_on.get(before, before)
+            number[log.Index] = number[before] + more
+            words = f"{log.Index} goes on where {before} ends: one log"
+            notes.append(Note("merged", None, words))
+    unnumbered = {*told["job"]} - {*told["job"][told["attempt"] >= 0]}
+    for table in (steps, others):
+        log, attempt = table["job"].astype(str).map(same), table["attempt"]
+        add = log.map(number).to_numpy(dtype=np.int64)
+        is_told = (add > 0) & ((attempt >= 0) | log.isin(unnumbered))
+        table["attempt"] = (attempt.clip(lower=0) + add).where(is_told, attempt)
+        table["job"] = log.replace(goes_on).astype("category")
+    return {job: goes_on.get(of, of) for job, of in same.items()}, later - goes_on.keys()
 
 
-def _goes_on(job: Any, before: Any) -> bool:
-    """Whether a log may continue another: within its last attempt, or with the next one.
+def _continues(log: Any, before: Any) -> int | None:
+    """What is added to the attempts of a log that may continue another; None where it may not.
 
-    `job` is the first event of the one, `before` the last event of the other.
+    It continues the last attempt of the other, or with the next one. `log` is the first event of
+    the one, `before` the last event of the other.
     """
     finished = before.event == "job.end" and word_of(before.outcome) in DONE
-    if finished or before.time_ns > job.time_ns or job.Index == before.Index:
-        return False
-    if job.event not in FIRST_EVENTS:
-        return bool(job.attempt == before.attempt and not job.step < before.step)
-    next_one = before.attempt + (before.event != "job.start")
-    return bool(job.attempt == next_one and before.attempt >= 0 and not job.begins > before.step)
+    n = log.attempt - before.attempt  # NaN: unknown
+    if finished or before.time_ns > log.time_ns or log.Index == before.Index or n > 1:
+        return None
+    has_begun = before.event in FIRST_EVENTS and not n < 0
+    if log.event not in FIRST_EVENTS and n != 1:
+        return 0 if has_begun or not (n < 0 or log.step < before.step) else None
+    is_told = n == 1 or has_begun
+    if log.begins > before.step or not (is_told or log.begins > 0):
+        return None
+    return 0 if is_told else 1 + int(max(0, before.attempt)) - int(max(0, log.attempt))
+
+
+def _overlapping(told: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> list[tuple[str, str]]:
+    """Logs of which one begins, and one ends, within the other: rotated ones, or older copies."""
+    what = ["time_ns", "event", "step", "node"]
+    none = {"event": "progress", "step": -1.0, "node": ""}
+    told = told[~told["event"].isin(("rollback", "job.end"))].fillna(none)  # of tables: inferred
+    first, last = (
+        dict(zip(ends["job"], ends[what].itertuples(index=False, name=None), strict=True))
+        for ends in (told.drop_duplicates("job", keep=keep) for keep in ("first", "last"))
+    )
+    at_ns = {key[0] for key in (*first.values(), *last.values())}
+    held = pd.concat([table[table["time_ns"].isin(at_ns)] for table in tables]).fillna(none)
+    holders = held[held["job"].isin(first)].astype({"job": str}).groupby(what)["job"].agg(set)
+    pairs = {
+        tuple(sorted((one, other)))
+        for one in first
+        for other in holders[first[one]] - {one}
+        if other in holders[last[one]] or one in holders[last[other]]
+    }
+    return sorted(pairs)
 
 
 def _with_job(table: pa.Table, default_job: str, path: Path) -> pa.Table:
@@ -217,32 +257,6 @@ def _job_names(files: list[Path]) -> dict[Path, str]:
     names = {file: file.stem for file in files}
     n_called = Counter(names.values())
     return {file: name if n_called[name] == 1 else str(file) for file, name in names.items()}
-
-
-def _one_log(files: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
-    """Logs of which one begins, and one ends, within the other: rotated ones, or older copies."""
-    ends, holders = dict[Path, tuple[bytes, bytes]](), defaultdict[bytes, set[Path]](set)
-    for file in files if len(files) > 1 else ():
-        lines = _lines(file)
-        first = next(lines, b"")
-        ends[file] = first, next(iter(deque(lines, 1)), first)
-    marks = {line for lines in ends.values() for line in lines}
-    for file in ends:
-        for line in marks.intersection(_lines(file)):
-            holders[line].add(file)
-    pairs = {
-        tuple(sorted(map(files.index, (one, other))))
-        for one, (first, last) in ends.items()
-        for other in holders[first] - {one}
-        if other in holders[last] or one in holders[ends[other][1]]
-    }
-    yield from ((files[one], files[other]) for one, other in sorted(pairs))
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with opened(path, None) as bare, io.BufferedReader(bare) as file:
-        while line := file.readline(PIECE_BYTES):
-            yield b"".join(line.split())  # copies may end lines, or write JSON, otherwise
 
 
 def _tables(
