@@ -64,7 +64,7 @@ def test_a_log_of_saves_and_loads_is_recognised(tmp_path: Path) -> None:
         (["--coalesce", "soon"], "--coalesce: "),
         (["--column", "start"], "'start' is no pair"),
         (["--period", "2024-01-01"], "--period: '2024-01-01' is no FROM..TO"),
-        (["--format", "infinitehbd"], "--column: belongs to format "),
+        (["--format", "infinitehbd"], "not `infinitehbd`, as which the log is read (`format` says"),
         (["--format", "lanle"], "--format: there is no 'lanle'; known are "),
         (["--nodes", "2"], "2 nodes given, but the file names 6"),
         (["--nodes", "nowhere.csv"], "is neither a whole number nor a file, nor 'dates'"),

@@ -87,7 +87,8 @@ def not_taken(spec: LogSpec, name: str) -> Iterator[tuple[str, str]]:
     """The options given that a format does not take, and which formats do."""
     for option in sorted((spec.options_given.keys() & FORMAT_OPTIONS) - format_of(name).options):
         takers = [f"`{taker}`" for taker in names() if option in format_of(taker).options]
-        yield option, f"belongs to format {', '.join(takers)}, not `{name}`"
+        said = f"{', '.join(takers)}, not `{name}`, as which the log is read (`format` says which)"
+        yield option, f"belongs to format {said}"
 
 
 def read_log(log: Path, spec: LogSpec | None = None) -> Outages:
