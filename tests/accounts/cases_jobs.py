@@ -427,6 +427,12 @@ CASES: list[Case] = [
         ("a.log", without(job()[:6], fields=("attempt",))),
         ("b.log", without(job()[8:], fields=("attempt",))))}, "ledger b.log a.log",
         BY_EVENTS | {"values.n_jobs": 1}, says=("b goes on where a ends: one log",)),
+    Case("a-planned-end-detects-no-failure", {"e.jsonl": lines(
+        *without(job()[:-1], "failure.detected", "reschedule.start"),
+        (6000, "job.end", {"attempt": 1, "outcome": "stopped"}),
+        (6100, "job.start", {"attempt": 2}), (6200, "train.resume", {"step": 250}),
+        (8200, "job.end", {"step": 350}))},
+        "ledger e.jsonl", {"frames.hours.5.hours": 300 / 3600}),
     Case("a-log-whose-first-attempts-are-missing", {"a.log": lines(*without(job(), "train.resume")[
         7:])}, "ledger a.log", says=("1 attempts that begin beyond every step that the log",)),
     Case("tables-with-rows-in-common", {name: "\n".join(("start,end,last_step", *rows)) for

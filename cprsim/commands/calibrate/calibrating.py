@@ -61,8 +61,8 @@ def calibrate(
     if untold == len(jobs):
         raise ParameterError(f"the logs do not show {facts.NO_INTERVAL}")
     ranking = rank(gaps, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
-    costs = _costs(jobs, n_bootstrap, seed)
-    scenario, origins = _scenario(jobs, ranking.best, costs, n_nodes)
+    costs, inferred = _costs(jobs, n_bootstrap, seed)
+    scenario, origins = _scenario(jobs, ranking.best, costs, inferred, n_nodes)
     experiment_of(scenario.sections, ())  # whatever is wrong with it is said now
     spread = ranking.best.spread
     is_off = spread is not None and _within(spread) != spread.mean
@@ -90,11 +90,14 @@ def _gaps(jobs: Sequence[JobLedger]) -> Lifetimes:
     return lifetimes_of(np.array(durations), np.array(observed))
 
 
-def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[CostFit, ...]:
-    """Costs of saves and failures that the logs tell in full; of a kind that none does, of all."""
+def _costs(
+    jobs: Sequence[JobLedger], n_bootstrap: int, seed: int
+) -> tuple[tuple[CostFit, ...], list[str]]:
+    """Costs of saves and failures that the logs tell in full; the kinds that none tells so."""
     n_saves = max(sum(job.n_saves for job in jobs), 1)
     costs_h = {"save": [hours for job in jobs for hours in job.save_stalls_h.tolist()]}
-    if not any(costs_h["save"]):
+    inferred = ["save"] * (not any(costs_h["save"]))
+    if inferred:
         costs_h["save"] = [sum(job.parts["save"].mean for job in jobs) / n_saves]
     failures = [  # whose recovery the end of the log did not cut off
         one for job in jobs for one in facts.failures_in(job)
@@ -104,6 +107,7 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
         whole_h = [hours for one in failures if (hours := one.whole_h(kind)) is not None]
         told_h = [float(hours[0]) for hours in whole_h if np.ptp(hours) == 0.0]
         costs_h[kind] = told_h if any(told_h) else [float(hours.mean()) for hours in whole_h]
+        inferred += [kind] * (not any(told_h))
     if 0.0 in costs_h["warmup"]:  # no family has such
         costs_h["warmup"] = [float(np.mean(costs_h["warmup"]))] * len(costs_h["warmup"])
     timed = [(kind, one) for kind, hours in costs_h.items() for one in hours if 0 < one < inf]
@@ -111,7 +115,7 @@ def _costs(jobs: Sequence[JobLedger], n_bootstrap: int, seed: int) -> tuple[Cost
     transfers = pd.DataFrame(timed, columns=["kind", "duration_h"]).assign(
         n_bytes=nan, start_h=apart_h, resolution_h=RESOLUTION_H
     )
-    return fit_costs(transfers, n_bootstrap=n_bootstrap, seed=seed)
+    return fit_costs(transfers, n_bootstrap=n_bootstrap, seed=seed), inferred
 
 
 def _median(values: Iterable[float]) -> float:
@@ -121,8 +125,9 @@ def _median(values: Iterable[float]) -> float:
 
 
 def _scenario(
-    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], n_nodes: int
-) -> tuple[Fragment, tuple[tuple[str, str, str], ...]]:
+    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], inferred: Sequence[str],
+    n_nodes: int,
+) -> tuple[Fragment, tuple[tuple[str, str, str], ...]]:  # fmt: skip
     """The scenario, and where its numbers come from."""
     useful_h, step_s = _median(job.useful_h.mean for job in jobs), _median(j.step_s for j in jobs)
     every_h = _median(map(facts.interval_h, jobs))  # of progress
@@ -154,7 +159,9 @@ def _scenario(
          f"{fit.family}, {fit.n_observed} gaps between failures of a job, best by AIC"),
         ("interval", f"{every_h:.4g} h of progress", f"{by}; full recovery ran"),
         *((cost.name, f"{cost.mean.mean * 3600:.4g} s",
-           f"{cost.family}, {cost.lifetimes.n} with start and end") for cost in costs),
+           f"{cost.family}, {cost.lifetimes.n} "
+           + ("inferred: no log times one" if cost.name in inferred else "with start and end"))
+          for cost in costs),
     ]  # fmt: skip
     return replace(fitted, sections=sections), tuple(origins)
 

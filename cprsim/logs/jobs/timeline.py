@@ -548,8 +548,9 @@ class JobTimeline:
             stages = attempt.stages
             attempt.stages = [("reschedule" if s == NOTICED else s, at_s) for s, at_s in stages]
             noticed_s = [at_s for s, at_s in attempt.stages if s in ("wait", "reschedule")]
-            ended_s = self.wall_s if self.ended else inf
-            self.tells_detection |= any(isfinite(s) and s != ended_s for s in noticed_s)
+            unsaid_s = nan, attempt.failed_s, self.wall_s if self.ended else inf
+            is_told = any(isfinite(at_s) and at_s not in unsaid_s for at_s in noticed_s)
+            self.tells_detection |= is_told and attempt.n_failures > 0
         if not self.tells_detection:
             for attempt in self.attempts:
                 told = ((s, at_s) for s, at_s in attempt.stages if s != "reschedule" or at_s >= 0.0)
