@@ -73,7 +73,7 @@ class JobLog:
     path : the file; several attempts of a job write to the same one
     job : name of the job; None: the file has one job only
     attempt : number of this start, 0 for the first; None: from the environment of the launcher
-        (torchrun, Slurm), else one more than the file's last
+        (torchrun, Slurm), which each launch counts anew: at least one more than the file's last
     node : name of this machine; None: the host's name
     """
 
@@ -159,22 +159,21 @@ class JobLog:
 
 
 def _attempt_of(path: str) -> int:
-    """Number of this start of the job, from the environment or from an existing log."""
-    for name in RESTART_VARIABLES:
-        if os.environ.get(name, "").isdigit():
-            return int(os.environ[name])
+    """Number of this start of the job, from the environment and from an existing log."""
+    counts = [os.environ.get(name, "") for name in RESTART_VARIABLES]
+    said = next((int(count) for count in counts if count.isdigit()), 0)
     try:
         with open(path, "rb") as file:
             file.seek(0, os.SEEK_END)
             file.seek(max(0, file.tell() - TAIL_BYTES))
             lines = file.read().splitlines()
     except OSError:
-        return 0
+        return said
     for line in reversed(lines):
         try:
             event = json.loads(line)
         except ValueError:
             continue
         if isinstance(event, dict) and isinstance(event.get("attempt"), int):
-            return int(event["attempt"]) + 1
-    return 0
+            return max(said, int(event["attempt"]) + 1)
+    return said

@@ -57,6 +57,8 @@ def test_a_save_that_fails_is_abandoned_and_the_error_goes_on(tmp_path, monkeypa
     lines = lines_of(tmp_path / "log.jsonl")
     assert [line["event"] for line in lines] == ["job.start", "save.start", "save.abandon"]
     assert lines[0]["attempt"] == 3  # as the launcher says
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "0")
+    assert JobLog(tmp_path / "log.jsonl").attempt == 4  # another launch
     assert set(lines[0]) <= set(FIELDS)
 
 
