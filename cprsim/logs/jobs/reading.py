@@ -181,12 +181,10 @@ def _put_together(
             number[log.Index] = number[before] + more
             words = f"{log.Index} goes on where {before} ends: one log"
             notes.append(Note("merged", None, words))
-    unnumbered = {*told["job"]} - {*told["job"][told["attempt"] >= 0]}
     for table in (steps, others):
-        log, attempt = table["job"].astype(str).map(same), table["attempt"]
+        log = table["job"].astype(str).map(same)
         add = log.map(number).to_numpy(dtype=np.int64)
-        is_told = (add > 0) & ((attempt >= 0) | log.isin(unnumbered))
-        table["attempt"] = (attempt.clip(lower=0) + add).where(is_told, attempt)
+        table["attempt"] = np.where(add, table["attempt"].clip(lower=0) + add, table["attempt"])
         table["job"] = log.replace(goes_on).astype("category")
     return {job: goes_on.get(of, of) for job, of in same.items()}, later - goes_on.keys()
 

@@ -56,14 +56,14 @@ def torch_events(path: Path, damaged: list[str]) -> Iterator[dict[str, Any]]:
             raise trace_error(path, number, message)
         try:
             if saved:
-                yield from _of_checkpoint(saved[0], saved[1])
+                yield from _of_checkpoint(saved[0], saved[1], attempt)
                 continue
             at_ns = pd.Timestamp(stamp.replace(",", ".")).as_unit("ns").value  # UTC, unless said
             agents = [(begin[1], *_of_agent(message, begin.start())) for begin in begins]
         except NO_EVENT:
             damaged.append(f"{path.name}:{number}")
             continue
-        now = {"time_unix_nano": at_ns, "attempt": max(attempt, 0)}
+        now = {"time_unix_nano": at_ns, "attempt": attempt}
         if closing and not died_ns:
             died_ns = at_ns
             yield {**now, "event": "failure.detected"}
@@ -98,7 +98,7 @@ def _of_agent(line: str, begins: int) -> tuple[str, int]:
     return str(event["source"]), int(event["metadata"].get("agent_restarts") or 0)
 
 
-def _of_checkpoint(text: str, function: str) -> Iterator[dict[str, Any]]:
+def _of_checkpoint(text: str, function: str, attempt: int) -> Iterator[dict[str, Any]]:
     """A save or load as the first rank logs it."""
     fields = ast.literal_eval(text)
     name = CHECKPOINT_EVENTS[function].get(fields.get("event"))
@@ -107,4 +107,4 @@ def _of_checkpoint(text: str, function: str) -> Iterator[dict[str, Any]]:
     step = CHECKPOINT_STEP.search(str(fields.get("checkpoint_id") or ""))
     about = {"step": int(step[1]) if step else None, "event": name}
     about |= {} if function == "load" else {"save_id": str(fields.get("uuid"))}
-    yield {"time_unix_nano": int(fields["time"]), **about}
+    yield {"time_unix_nano": int(fields["time"]), "attempt": attempt, **about}
