@@ -62,7 +62,12 @@ def calibrate(
         raise ParameterError(f"the logs do not show {facts.NO_INTERVAL}")
     ranking = rank(gaps, n_bootstrap=n_bootstrap, seed=seed, families=FAMILIES)
     costs, inferred = _costs(jobs, n_bootstrap, seed)
-    scenario, origins = _scenario(jobs, ranking.best, costs, inferred, n_nodes)
+    scenario, origins = _scenario(jobs, ranking.best, costs, n_nodes)
+    origins += tuple(
+        (cost.name, f"{cost.mean.mean * 3600:.4g} s", f"{cost.family}, {cost.lifetimes.n} "
+         + ("inferred: no log times one" if cost.name in inferred else "with start and end"))
+        for cost in costs
+    )  # fmt: skip
     experiment_of(scenario.sections, ())  # whatever is wrong with it is said now
     spread = ranking.best.spread
     is_off = spread is not None and _within(spread) != spread.mean
@@ -125,9 +130,8 @@ def _median(values: Iterable[float]) -> float:
 
 
 def _scenario(
-    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], inferred: Sequence[str],
-    n_nodes: int,
-) -> tuple[Fragment, tuple[tuple[str, str, str], ...]]:  # fmt: skip
+    jobs: Sequence[JobLedger], fit: Fit, costs: tuple[CostFit, ...], n_nodes: int
+) -> tuple[Fragment, tuple[tuple[str, str, str], ...]]:
     """The scenario, and where its numbers come from."""
     useful_h, step_s = _median(job.useful_h.mean for job in jobs), _median(j.step_s for j in jobs)
     every_h = _median(map(facts.interval_h, jobs))  # of progress
@@ -158,10 +162,6 @@ def _scenario(
         ("MTBF", f"{fit.mean.mean:.4g} h ({fit.mean.low:.4g} to {fit.mean.high:.4g})",
          f"{fit.family}, {fit.n_observed} gaps between failures of a job, best by AIC"),
         ("interval", f"{every_h:.4g} h of progress", f"{by}; full recovery ran"),
-        *((cost.name, f"{cost.mean.mean * 3600:.4g} s",
-           f"{cost.family}, {cost.lifetimes.n} "
-           + ("inferred: no log times one" if cost.name in inferred else "with start and end"))
-          for cost in costs),
     ]  # fmt: skip
     return replace(fitted, sections=sections), tuple(origins)
 

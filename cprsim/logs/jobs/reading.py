@@ -55,11 +55,12 @@ MISSING: dict[str, Any] = {
 }  # fmt: skip
 INSTANT = (0, 2**62, "an instant in ns since 1970")
 INSTANTS = ("time_unix_nano", "last_seen_unix_nano")
+MOST_ATTEMPTS = 10**9
 UNIT_OF_NS = {10**9: "s", 10**6: "ms", 10**3: "us"}  # ns in each
 DATED_NS = (1_262_304_000 * 10**9, 4_102_444_800 * 10**9)  # the years 2010 to 2100
 BOUNDS_OF_FIELDS = {  # least, most, and what would be right
     **dict.fromkeys(INSTANTS, INSTANT),
-    "attempt": (-1, 10**9, "the number of an attempt, from 0 on"),
+    "attempt": (-1, MOST_ATTEMPTS, "the number of an attempt, from 0 on"),
     "step": (0, 1e15, "a number of steps from 0 on"),
     "step_seconds": (1e-9, 1e9, "a time above 0 s"),
 }
@@ -145,7 +146,7 @@ def _put_together(
     """Rename logs that are of one job; return its name by theirs, and jobs that lack their begin.
 
     Logs that overlap are of one. One that begins within a job continues the log that fits, if only
-    one does; its attempts are counted on, where it counts them anew.
+    one does; its attempts are counted on, as each launch may count them anew.
     """
     ends = steps.groupby("job", observed=True)["time_ns"].agg(["idxmin", "idxmax"])
     told = pd.concat([steps.loc[np.unique(ends)].assign(event="progress"), others])
@@ -155,57 +156,50 @@ def _put_together(
     for one, other in _overlapping(told[told["job"].isin(unnamed)], [steps, others]):
         notes.append(Note("merged", None, f"{one} and {other} have events in common: one log"))
         same |= {job: same[one] for job, of in same.items() if of == same[other]}
-    told = told.assign(
-        job=told["job"].map(same), attempt=told["attempt"].where(told["attempt"] >= 0)
-    )
-    is_opening = told["event"].isin(FIRST_EVENTS)
-    is_opening = (~is_opening).groupby(told["job"]).cumsum() == 0
+    told["job"] = told["job"].map(same)
+    told["attempt"] = told["attempt"].where(told["attempt"] >= 0)
+    is_opening = (~told["event"].isin(FIRST_EVENTS)).groupby(told["job"]).cumsum() == 0
     starts = told["job"][is_opening & (told["event"] == "job.start")]
     first, last = (told.drop_duplicates("job", keep=k).set_index("job") for k in ("first", "last"))
     first["begins"] = told[is_opening].groupby("job")["step"].first()
     last[["step", "attempt"]] = told.groupby("job")[["step", "attempt"]].last()
     is_later = (first["begins"] > 0) | (first["attempt"] > first["attempt"].min())
     is_later |= bool(len(starts)) & ~first.index.isin(starts)
-    later, goes_on, number = {*first.index[is_later]}, dict[str, str](), dict.fromkeys(same, 0)
+    later, goes_on, launch = {*first.index[is_later]}, dict[str, str](), dict.fromkeys(same, 0)
     left: dict[str, Any] = {
         str(end.Index): end for end in last.itertuples() if end.Index in unnamed
     }
     may = first[(is_later | ~first["event"].isin(FIRST_EVENTS)) & first.index.isin(unnamed)]
     for log in cast("Iterator[Any]", may.itertuples()):
-        of_each = {name: _continues(log, end) for name, end in left.items()}
-        can = [(name, more) for name, more in of_each.items() if more is not None]
+        can = [name for name, end in left.items() if _continues(log, end)]
         if len(can) == 1:
-            before, more = can[0]
-            del left[before]
+            before = left.pop(can[0]).Index
             goes_on[log.Index] = goes_on.get(before, before)
-            number[log.Index] = number[before] + more
+            launch[log.Index] = launch[before] + (log.event in FIRST_EVENTS)
             words = f"{log.Index} goes on where {before} ends: one log"
             notes.append(Note("merged", None, words))
     for table in (steps, others):
-        log = table["job"].astype(str).map(same)
-        add = log.map(number).to_numpy(dtype=np.int64)
-        table["attempt"] = np.where(add, table["attempt"].clip(lower=0) + add, table["attempt"])
+        log, attempt = table["job"].astype(str).map(same), table["attempt"]
+        of_launch = log.map(launch).to_numpy(dtype=np.int64)
+        counted_on = MOST_ATTEMPTS * of_launch + attempt.clip(lower=0)
+        table["attempt"] = np.where(of_launch, counted_on, attempt)
         table["job"] = log.replace(goes_on).astype("category")
     return {job: goes_on.get(of, of) for job, of in same.items()}, later - goes_on.keys()
 
 
-def _continues(log: Any, before: Any) -> int | None:
-    """What is added to the attempts of a log that may continue another; None where it may not.
+def _continues(log: Any, before: Any) -> bool:
+    """Whether a log may continue another: in its last attempt, or with the next one.
 
-    It continues the last attempt of the other, or with the next one. `log` is the first event of
-    the one, `before` the last event of the other.
+    `log` is the first event of the one, `before` the last event of the other.
     """
     finished = before.event == "job.end" and word_of(before.outcome) in DONE
     n = log.attempt - before.attempt  # NaN: unknown
     if finished or before.time_ns > log.time_ns or log.Index == before.Index or n > 1:
-        return None
+        return False
     has_begun = before.event in FIRST_EVENTS and not n < 0
     if log.event not in FIRST_EVENTS and n != 1:
-        return 0 if has_begun or not (n < 0 or log.step < before.step) else None
-    is_told = n == 1 or has_begun
-    if log.begins > before.step or not (is_told or log.begins > 0):
-        return None
-    return 0 if is_told else 1 + int(max(0, before.attempt)) - int(max(0, log.attempt))
+        return has_begun or not (n < 0 or log.step < before.step)
+    return (n == 1 or has_begun or log.begins > 0) and not log.begins > before.step
 
 
 def _overlapping(told: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> list[tuple[str, str]]:
