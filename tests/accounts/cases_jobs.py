@@ -469,7 +469,7 @@ CASES: list[Case] = [
         "31,40,3600,3600,2026-03-03\n41,50,4500,4500,2026-03-04\n"}, "ledger a.csv --time-unit h",
         {"values.n_failures": 4}),
     Case("a-job-of-which-steps-alone-are-told", {"s.txt": SACCT.format("2", "n[1-2]", "01:00:00")
-        .replace("7|", "7.batch|")}, "ledger s.txt", refused=("job 7 has rows of its steps",)),
+        .replace("7|", "7.batch|")}, "ledger s.txt", refused=("job 7 has rows of steps alone",)),
     Case("a-job-that-ran-on-no-node", {"s.txt": SACCT.format("0", "", "01:00:00")}, "ledger s.txt",
         refused=("s.txt:2: nodelist: on how many nodes?",)),
     Case("a-job-that-ran-beyond-its-end", {"s.txt": SACCT.format("2", "n[1-2]", "03:00:00")},

@@ -127,7 +127,7 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     )
     later = set[str]()
     if len(jobs) > 1:
-        same, later = _put_together(of_steps, of_others, [*job_of.values()], notes)
+        same, later = _put_together(of_steps, of_others, {*job_of.values()}, notes)
         jobs = dict.fromkeys(same[job] for job in jobs)
     odd = [f"'{one_line(name)}'" for name in sorted(unknown)]
     for n, names, words in (
@@ -141,7 +141,7 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
 
 
 def _put_together(
-    steps: pd.DataFrame, others: pd.DataFrame, unnamed: list[str], notes: list[Note]
+    steps: pd.DataFrame, others: pd.DataFrame, unnamed: set[str], notes: list[Note]
 ) -> tuple[dict[str, str], set[str]]:
     """Rename logs that are of one job; return its name by theirs, and jobs that lack their begin.
 
@@ -150,8 +150,7 @@ def _put_together(
     """
     ends = steps.groupby("job", observed=True)["time_ns"].agg(["idxmin", "idxmax"])
     told = pd.concat([steps.loc[np.unique(ends)].assign(event="progress"), others])
-    told = told.astype({"job": str}).assign(is_end=told["event"] == "job.end")
-    told = told.sort_values(["time_ns", "is_end"])
+    told = told.astype({"job": str}).sort_values("time_ns", kind="stable")
     same = {str(job): str(job) for job in told["job"].unique()}
     for one, other in _overlapping(told[told["job"].isin(unnamed)], [steps, others]):
         notes.append(Note("merged", None, f"{one} and {other} have events in common: one log"))
@@ -166,18 +165,15 @@ def _put_together(
     is_later = (first["begins"] > 0) | (first["attempt"] > first["attempt"].min())
     is_later |= bool(len(starts)) & ~first.index.isin(starts)
     later, goes_on, launch = {*first.index[is_later]}, dict[str, str](), dict.fromkeys(same, 0)
-    left: dict[str, Any] = {
-        str(end.Index): end for end in last.itertuples() if end.Index in unnamed
-    }
+    left: dict[str, Any] = {str(end.Index): end for end in last.itertuples()}
     may = first[(is_later | ~first["event"].isin(FIRST_EVENTS)) & first.index.isin(unnamed)]
     for log in cast("Iterator[Any]", may.itertuples()):
-        can = [name for name, end in left.items() if _continues(log, end)]
+        can = [name for name in unnamed & left.keys() if _continues(log, left[name])]
         if len(can) == 1:
             before = left.pop(can[0]).Index
             goes_on[log.Index] = goes_on.get(before, before)
             launch[log.Index] = launch[before] + (log.event in FIRST_EVENTS)
-            words = f"{log.Index} goes on where {before} ends: one log"
-            notes.append(Note("merged", None, words))
+            notes.append(Note("merged", None, f"{log.Index} goes on where {before} ends: one log"))
     for table in (steps, others):
         log, attempt = table["job"].astype(str).map(same), table["attempt"]
         of_launch = log.map(launch).to_numpy(dtype=np.int64)
@@ -188,10 +184,7 @@ def _put_together(
 
 
 def _continues(log: Any, before: Any) -> bool:
-    """Whether a log may continue another: in its last attempt, or with the next one.
-
-    `log` is the first event of the one, `before` the last event of the other.
-    """
+    """Whether a log may continue another: the first event of the one, the last of the other."""
     finished = before.event == "job.end" and word_of(before.outcome) in DONE
     n = log.attempt - before.attempt  # NaN: unknown
     if finished or before.time_ns > log.time_ns or log.Index == before.Index or n > 1:
@@ -204,23 +197,17 @@ def _continues(log: Any, before: Any) -> bool:
 
 def _overlapping(told: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> list[tuple[str, str]]:
     """Logs of which one begins, and one ends, within the other: rotated ones, or older copies."""
-    what = ["time_ns", "event", "step", "node"]
+    what = ["job", "time_ns", "event", "step", "node"]
     none = {"event": "progress", "step": -1.0, "node": ""}
     told = told[~told["event"].isin(("rollback", "job.end"))].fillna(none)  # of tables: inferred
-    first, last = (
-        dict(zip(ends["job"], ends[what].itertuples(index=False, name=None), strict=True))
-        for ends in (told.drop_duplicates("job", keep=keep) for keep in ("first", "last"))
-    )
-    at_ns = {key[0] for key in (*first.values(), *last.values())}
+    ends = [told.drop_duplicates("job", keep=keep)[what] for keep in ("first", "last")]
+    at_ns, logs = pd.concat(ends)["time_ns"], ends[0]["job"]
     held = pd.concat([table[table["time_ns"].isin(at_ns)] for table in tables]).fillna(none)
-    holders = held[held["job"].isin(first)].astype({"job": str}).groupby(what)["job"].agg(set)
-    pairs = {
-        tuple(sorted((one, other)))
-        for one in first
-        for other in holders[first[one]] - {one}
-        if other in holders[last[one]] or one in holders[last[other]]
-    }
-    return sorted(pairs)
+    held = held[held["job"].isin(logs)].astype({"job": str})[what]
+    begins, finishes = ({*zip(of["job_x"], of["job_y"], strict=True)}
+                        for of in (end.merge(held, on=what[1:]) for end in ends))  # fmt: skip
+    overlap = (pair for pair in begins if not finishes.isdisjoint((pair, pair[::-1])))
+    return sorted({(one, other) for one, other in map(sorted, overlap) if one != other})
 
 
 def _with_job(table: pa.Table, default_job: str, path: Path) -> pa.Table:

@@ -52,8 +52,7 @@ def read_attempts(tables: Sequence[Path]) -> tuple[pd.DataFrame, list[str]]:
     again |= rows["end_h"].isna() & rows.duplicated(["job", "start_h"], keep="last")
     of_step = rows["job"].str.extract(r"(.*\d)\.[^/]*$")[0]  # the job that a step is part of
     if not (alone := of_step[of_step.notna() & ~of_step.isin(rows["job"])]).empty:
-        message = f"job {alone.iloc[0]} has rows of its steps, and none itself; write with {SACCT}"
-        raise ParameterError(message)
+        raise ParameterError(f"job {alone.iloc[0]} has rows of steps alone; write with {SACCT}")
     left_out = {
         "of steps, which are part of their job": of_step.notna(),
         "of jobs that never started": rows["start_h"].isna(),
