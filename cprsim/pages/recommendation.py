@@ -63,7 +63,7 @@ def turns_on(assumption: Assumption | None, of: str = "") -> str:
     """
     if assumption is None:
         return ""
-    at, name = f"at {assumption.tried}", assumption.choice
+    at, name = f"with {assumption.tried}", assumption.choice
     if assumption.tried == WITHOUT:
         at = "without such failures"
     elif assumption.tried == AS_OTHERS:
@@ -122,7 +122,7 @@ def others_do_not_wait(summary: Quantities) -> str:
 
 
 def waits_decide(
-    needs: Sequence[SpareNeed], n_nodes: int, prices: JobPrices | None, of: str = "the job's"
+    needs: Sequence[SpareNeed], n_nodes: int, prices: JobPrices | None, of: str = "the job's nodes"
 ) -> Iterator[str]:
     """Numbers of spares, with their cost, that pay, change the cheapest, or halve a pick's cost."""
     for are_more in (True, False):
@@ -135,15 +135,16 @@ def waits_decide(
             if prices is not None and prices.prices.node_hour:
                 cents = 100 * n * HOURS_PER_MONTH * float(prices.prices.node_hour[SPARE])
                 cost += f", {shown(cents, prices.currency)} per {HOURS_PER_MONTH:g} h"
-            then = "costs least:" if need.is_best else "costs less than half as much:"
+            then = "costs least:" if need.is_best else "costs less than half:"
             then = "is the cheapest:" if need.is_best and need.pays else then
             then = then if are_more else "costs"
             clause = f"{need.system} {then} {estimated(need.overhead, 100)} % of useful time"
-            clause += "" if need.pays else "; counting these nodes, it costs more than the best now"
+            clause += "" if are_more else ", but less in all"
+            clause += "" if need.pays else "; counting these nodes, more than the best without them"
             spares = f"with {count(need.n_spares, 'spare')} ({cost}), "
             clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
         each = "; ".join(spares + clause for spares, clause in clauses.items())
-        what = "Waits for spares" if any(need.waits for need in some) else "Missing spares"
+        what = "Waits for spares" if any(need.waits for need in some) else "Absent nodes"
         pays = f"{'More' if are_more else 'Fewer'} spares pay"
         pays = pays if any(need.pays for need in some) else f"{what} are much of the cost"
         if some:

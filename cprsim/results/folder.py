@@ -305,9 +305,10 @@ def stored_scenario(folder: Path) -> Any:
 
 
 def free_spares(folder: Path) -> str:
-    """That a spare is always free, where a scenario says neither spares nor repair; else empty."""
+    """That a spare is always available, where neither spares nor repair are given; else empty."""
     known = stored_scenario(folder).get("cluster", {"spares": 0}).keys()
-    return "" if known & {"spares", "repair"} else "A spare is always free: no `cluster.spares`."
+    always = "A spare is always available: no `cluster.spares`."
+    return "" if known & {"spares", "repair"} else always
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:

@@ -248,7 +248,7 @@ def decisive_assumption(
     if own_spares and scenario.cluster.spares is None and scenario.cluster.repair is not None:
         n_spares = max(1, scenario.n_nodes_of[ANY] // NODES_PER_SPARE)
         marks[SPARES] = "assumed"
-        others.append((SPARES, "always free", str(n_spares), {SPARES: n_spares}))
+        others.append((SPARES, "always available", str(n_spares), {SPARES: n_spares}))
     if not others:
         return None
     tried = tried_under(loaded, entries, "marks")

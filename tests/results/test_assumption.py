@@ -74,7 +74,7 @@ def test_the_mean_time_between_failures_is_tried_at_a_third() -> None:
 
 def test_that_a_spare_is_always_free_is_assumed_where_a_repair_is_given() -> None:
     found = turning(("workers: 8", "workers: 8, repair: 24 h"))
-    assert (found.key, found.value, found.tried) == ("cluster.spares", "always free", "1")
+    assert (found.key, found.value, found.tried) == ("cluster.spares", "always available", "1")
     # 0.09 failures of nodes an hour, which one repair at a time of 24 h can't follow
     assert found.overhead_tried > 1
     assert turning(("workers: 8", "workers: 8, repair: 24 h, spares: 1")).key == "costs.detect"
@@ -103,7 +103,7 @@ def test_what_may_not_be_chosen_takes_no_place() -> None:
 
 def test_an_input_that_moves_nothing_that_is_shown_is_said_to_hardly_move_it() -> None:
     none = Assumption("costs.detect", "assumed", "1 s", "3 s", 0.05, 0.0500001, "full", "full")
-    said = "The answer hardly depends on `costs.detect` (assumed: 1 s): at 3 s, "
+    said = "The answer hardly depends on `costs.detect` (assumed: 1 s): with 3 s, "
     assert turns_on(none).startswith(said)
     assert turns_on(replace(none, overhead_tried=0.06)).startswith("The answer depends most on ")
 

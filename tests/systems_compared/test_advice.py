@@ -119,7 +119,7 @@ def test_the_second_line_names_the_spares_that_change_the_winner_and_counts_thei
     n = int(line.split("with ")[1].split()[0])
     assert line.startswith(f"Waits for spares are much of the cost: with {n} spares ({n - 1} more")
     assert "gemini costs least" in line
-    assert "counting these nodes, it costs more than the best now" in line
+    assert "counting these nodes, more than the best without them" in line
     # of waits and spares together these cost least; a month of each spare is 7,305 USD
     assert waits(n) + n / 64 <= min(waits(m) + m / 64 for m in range(1, 9)) + 0.005
     assert f"{(n - 1) * 7305:,.2f} USD" in line
@@ -267,9 +267,9 @@ def test_a_pick_that_fills_the_storage_says_so() -> None:
     assert f"datastates {100 * share:.1f} % of the storage's bandwidth" in said(found)
     planned = cprsim.fleet(text, {}, {"recovery": ["gemini"], "simulation.replications": 5})
     assert "Takes: gemini 20 GB of memory on each node for copies" in said(planned)
-    assert "spares always free" in str(planned.document.table)
+    assert "spares always available" in str(planned.document.table)
     ran = cprsim.run(text, ["recovery=[full]"], replications=2)
-    assert ran.document.turns_on.endswith("A spare is always free: no `cluster.spares`.")
+    assert ran.document.turns_on.endswith("A spare is always available: no `cluster.spares`.")
 
 
 def test_platforms_are_named_and_not_recommended() -> None:
@@ -301,7 +301,7 @@ def test_what_runs_today_and_costs_less_is_named_with_its_unpriced_loss() -> Non
 def test_systems_within_a_point_are_named_with_what_they_share() -> None:
     found = cprsim.systems(scenario(), only=["gemini", "fftrainer", "full"], replications=100)
     first = found.document.answer[0]
-    assert first.startswith("2 systems lie within 1 point of the cheapest, and all copy to memory")
+    assert first.startswith("The 2 cheapest differ by at most 1 point, and all copy to memory")
     assert first.index("Cheapest: ") > first.index("gemini")
 
 

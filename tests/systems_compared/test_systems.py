@@ -287,7 +287,7 @@ def test_how_the_job_runs_now_keeps_its_interval_and_is_compared_with() -> None:
     # 8 nodes at 20 USD, and as many jobs as do 730.5 h of work
     assert dollars == pytest.approx(8 * 20 * less_h * 730.5 / 40, rel=1e-3)
     line = found.document.answer[-1]
-    assert line.startswith("Against today (full, every 4 h: 3.56")
+    assert line.startswith("Compared with today (full, every 4 h: 3.56")
     assert f" and costs {dollars:,.2f} USD less per 730.5 h of work" in line
     assert "a month" not in said(found)
 

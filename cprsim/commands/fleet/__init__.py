@@ -60,7 +60,7 @@ def fleet(
     dask: Dask = None,
     folder: ResultsFolder = None,
 ) -> Answer:
-    """Simulate many jobs on one cluster, and choose an option.
+    """Simulate many jobs on one cluster; choose strategy and spares.
 
     The scenario describes a typical job; its section 'fleet' gives the number of jobs, their
     differences and their shared resources. All options meet the same failures. The answer is the

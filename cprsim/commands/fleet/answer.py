@@ -82,7 +82,7 @@ def _document(result: FleetResult) -> Document:
         Picture(CAPTIONS[name], f"{CAPTIONS[name]}. The tables have the numbers.", draw, name)
         for name, draw in fleet_figures(result).items()
     ]
-    decision, of = result.decision, "the fleet's" if result.n_jobs > 1 else "the job's"
+    decision, of = result.decision, "the fleet's nodes" if result.n_jobs > 1 else "the job's nodes"
     prices = prices_in(result.path) if decision.spares else None
     return Document(
         title=f"What failures cost a fleet: {result.name}",
@@ -115,10 +115,10 @@ def _options(result: FleetResult) -> Table:
     waits = any(shows_waits(option.statistics) for option in result.options)
     columns = {
         "P90, %": ("p90_fraction", 100),
-        **({"queued, h": ("queued_h", 1)} if queued else {}),
+        **({"queued per job, h": ("queued_h", 1)} if queued else {}),
         **({WAITING: ("wait_fraction", 100)} if waits else {}),
-        **({"jobs a month": ("jobs_per_month", 1)} if result.n_jobs > 1 else {}),
-        **({"used, %": ("utilisation_fraction", 100)} if uses else {}),
+        **({"jobs done a month": ("jobs_per_month", 1)} if result.n_jobs > 1 else {}),
+        **({"nodes busy, %": ("utilisation_fraction", 100)} if uses else {}),
     }
     rows = []
     for option in result.options[:MOST_ROWS]:
@@ -134,7 +134,7 @@ def _options(result: FleetResult) -> Table:
     have = "they share" if result.n_jobs > 1 else "it has"
     shared = f"; {have} {shared}" if shared else ""
     if "spares" not in result.shared and "fleet.spares" not in result.axes:
-        shared += ", spares always free"
+        shared += ", spares always available"
     every_part = [of for option in result.options for of in result.parts(option).items()]
     spares = with_spares({part: amount for part, amount in every_part if amount})
     cost = f"{_unit(result)} per {_month(result)}{spares}"
@@ -208,7 +208,7 @@ def _advice(result: FleetResult) -> str:
     elif saves.low <= 0:
         unsure = " The interval contains 0: more --histories may decide."
     amount = with_ends(*saves.triple, _unit(result))
-    less = f"compared with the present {present}, it saves {amount} per {_month(result)}."
+    less = f"compared with {present}, it saves {amount} per {_month(result)}."
     return f"Use {named}: {less}{unsure}"
 
 
@@ -242,7 +242,7 @@ def _cautions(result: FleetResult) -> list[str]:
 
 def _stale(option: FleetOption, without: str) -> str:
     """Losses of an option beside their limits; without limits, its PLS and `without`."""
-    pls = f"a job's PLS is {estimated(option.statistics['pls'], 100)} % on average; {without}"
+    pls = f"a job's PLS is {estimated(option.statistics['pls'], 1)} on average; {without}"
     mean_alone = " (of jobs that share, only the mean PLS is known: try `cprsim select`)"
     is_unknown = any(isnan(held.bound) for held in option.limits)
     return "; ".join(held.cell for held in option.limits) + mean_alone * is_unknown or pls

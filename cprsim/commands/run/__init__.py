@@ -59,9 +59,9 @@ def run(
     replications : int, optional
         Number of replications; default: the scenario's.
     replay : int or str, optional
-        Run one replication alone: by number, or by its overhead among all.
+        Run one replication alone: by number, or by the rank of its overhead.
     fail_above : float or str, optional
-        End with exit code 4 if the least overhead exceeds it, such as 10%, or no job finishes.
+        Such as 10%: exit code 4 if the least overhead exceeds it, or no job finishes.
     folder : str or Path, optional
         Folder of the results folders. None: nothing is kept.
 

@@ -294,7 +294,7 @@ def _every(policy: Policy, useful_h: float) -> str:
 def _overhead(of: Quantities) -> str:
     overhead = of["overhead_fraction"]
     if isnan(overhead.mean):
-        return f"{percent(of[FINISHED].mean)} done"
+        return f"{percent(of[FINISHED].mean)} finish"
     return estimated(overhead, 100)
 
 

@@ -67,10 +67,12 @@ def answer(result: Result, maintained: str = "") -> list[str]:
     whys = {policy: why_not(policy, summary, result.limits) for policy in [*cheaper, best]}
     of = " of those that save" if cheaper else ""
     if any(whys.values()) and not whys[best]:
-        of = " of those without accuracy loss, or within its limit"
+        of = " of those without accuracy loss, or within a limit you set"
     if not all(policy.from_cpr_paper for policy in result.policies):
         of += " at these intervals"  # `select` and `systems` look for better ones
     sentence = f"Use {choice}: it costs least{of}, {cost}."
+    if whys[best]:
+        sentence = f"Use none of these. The least overhead is that of {choice}: {cost}."
     if len(result.policies) == 1:
         sentence = f"With {choice}, failures and saves cost {cost}."
     if plain is not None and plain is not best:
@@ -116,10 +118,10 @@ def _ties(result: Result, best: Policy, finishing: list[Policy]) -> Iterator[str
     if len(finishing) < 2:
         return
     more = more_than(best.name, result.replications, result.n_nodes)
-    if tied := [name for name, of in more.items() if not (of.low > 0 or of.high < 0)]:
+    if tied := [name for name, of in more.items() if of.low <= 0 <= of.high]:
         yield (
             f"{best.name} is not significantly different from {', '.join(tied)}: the 95 % interval "
-            "of the difference contains 0, or is unknown."
+            "of the difference contains 0."
         )
 
 
@@ -250,7 +252,7 @@ def decisions(result: Result) -> Iterator[str]:
         at_partial = replace(policy, interval_h=decision.partial_interval_h)
         partial = (
             f"partial recovery costs {percent(decision.partial_overhead_fraction)} of useful time, "
-            f"{_saving(at_partial, result.useful_h)}, at an expected PLS of "
+            f"{_saving(at_partial, result.useful_h)}, at a planned PLS of "
             f"{decision.expected_pls:.3g}"
         )
         chose = "chose partial" if decision.chosen == "partial" else "falls back to full"
@@ -324,8 +326,8 @@ def savings(result: Result) -> Iterator[str]:
         if mean < -ROUNDING:
             within = "" if isnan(high) else f" ({ends(-100 * high, -100 * low)}, 95 % interval)"
             yield (
-                f"{name} costs {significant(-100 * mean)} percentage points less than "
-                f"{plain.name}{within}: {percent(-mean / against)} of {plain.name}'s overhead."
+                f"{name} removes {percent(-mean / against)} of {plain.name}'s overhead: "
+                f"{significant(-100 * mean)} percentage points{within}."
             )
 
 

@@ -218,9 +218,8 @@ def _costs(ranked_systems: Sequence[RankedSystem], bills: Bills) -> Table:
     cells["runs as"] = lambda each: each.facts.runs_as or NO_NUMBER
     n = count(ranked_systems[0].summary[FINISHED].n, "replication")
     caption = (
-        f"Costs of each system: means of {n} on the "
-        "same failures, in % of useful time, ± half of the 95 % interval (of paired differences to "
-        "the best)"
+        f"Costs of each system: means of {n} on the same failures, in % of useful time, ± half of "
+        "the 95 % interval (more than the best: paired)"
     )
     return _table(caption, ranked_systems, cells)
 
@@ -266,9 +265,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
     for label, system in zip((first, "Cheapest maintained"), picks, strict=False):
         runs_as = system.facts.runs_as and f" (runs as {system.facts.runs_as})"
         paper = "" if runs_as else ", no maintained implementation"
-        sentences.append(
-            f"{label}: {system.name}{runs_as}, {system.percent} % of useful time{paper}."
-        )
+        sentences.append(f"{label}: {system.name}{runs_as}, overhead {system.percent} %{paper}.")
     yield " ".join(sentences)
     prices = prices_in(comparison.path) if comparison.spares else None
     yield from waits_decide(comparison.spares, comparison.result.n_nodes, prices)
@@ -283,7 +280,7 @@ def _answer(comparison: Comparison) -> Iterator[str]:
         return
     saved = [words for system in picks if (words := _saved(system, now, comparison))]
     if saved:
-        yield f"Against {how}: {'; '.join(saved)}."
+        yield f"Compared with {how}: {'; '.join(saved)}."
 
 
 def _unpriced(comparison: Comparison) -> str:
@@ -306,7 +303,7 @@ def _near_optimal(comparison: Comparison) -> Iterator[str]:
         shared = set.intersection(*(traits_of(system.policy) for system in near))
         words = f", and all {' and '.join(sorted(shared))}" if shared else ""
         names = _few([system.name for system in near])
-        yield f"{len(near)} systems lie within 1 point of the cheapest{words}: {names}."
+        yield f"The {len(near)} cheapest differ by at most 1 point{words}: {names}."
 
 
 def traits_of(policy: Policy) -> set[str]:

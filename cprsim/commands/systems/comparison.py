@@ -256,7 +256,7 @@ def assumptions(scenario: Scenario) -> Iterator[str]:
     if not scenario.scopes and n_together == 1 and failures.kind != "trace":
         yield "Each failure takes one node (no `scopes`): none strikes all copies simultaneously."
     if cluster.spares is None:
-        yield "A spare node is always free (no `cluster.spares`)."
+        yield "A spare node is always available (no `cluster.spares`)."
 
 
 def facts_of_system(candidate: Candidate, experiment: Experiment) -> SystemFacts:
