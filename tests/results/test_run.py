@@ -33,7 +33,7 @@ def test_verdicts_say_what_the_numbers_do_not(write):
 
 def test_savings_are_against_a_full_recovery_that_finished(write):
     (said,) = savings(write())
-    assert said.endswith(": 96.0 % of full's overhead.")
+    assert said.startswith("cpr removes 96.0 % of full's overhead: ")
     stuck = made.strategy(made.FULL, [1, 1], [0, 0], finished=[False, False])
     cpr = made.strategy(made.CPR, [0.1, 0.1], [0, 0])
     outcome = Outcome(made.USEFUL_H, made.CLUSTER, (stuck, cpr))
