@@ -215,7 +215,7 @@ def test_nothing_is_kept_unless_a_folder_is_named(tmp_path: Path) -> None:
     del run
     gc.collect()
     assert not lies.exists()
-    with pytest.raises(ParameterError, match="neither a number nor one of"):
+    with pytest.raises(ParameterError, match="neither a number from 0 to"):
         cprsim.run(small_scenario(), replay="best", folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
