@@ -264,16 +264,18 @@ def decisive_assumption(
                 overhead = float(now[choice].mean())
                 # what costs less already, and is not the choice, is none for another reason
                 dearer = [name for name in able if now[name].mean() >= overhead and name != choice]
-                may_be = [choice, *dearer]
-                means = then[may_be].mean()
-                best, costs = str(means.idxmin()), float(means[choice])
-                least = float(means[best])
+                means = then[[choice, *dearer]].mean()
+                best = str(means.idxmin())
+                least, regret = float(means[best]), float(means[choice] - means[best])
+                more = Estimate.of_mean(then[best] - now[choice])
+                if key.startswith(("failures", "scopes")) and more.low <= 0 <= more.high:
+                    least = overhead  # other failures: not distinguished
                 beyond = 0.0 if isinf(overhead) else shown.get(choice, overhead) - overhead
-                found.append((max(abs(least - overhead), costs - least), Assumption(
+                found.append((max(abs(least - overhead), regret), Assumption(
                     key, marks[key], value, written, overhead + beyond, least + beyond, choice,
                     best if _surely_less(then[best], then[choice]) else choice,
                 )))  # fmt: skip
-    most = {one.choice: one for moved, one in sorted(found, key=lambda one: one[0]) if moved > 0}
+    most = {one.choice: one for moved, one in sorted(found, key=lambda one: one[0]) if moved >= 0}
     in_order = [most[choice] for choice in choices if choice in most]
     seen = (
         one

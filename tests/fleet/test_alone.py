@@ -149,16 +149,11 @@ def test_unknown_spares_of_one_job_are_tried_and_are_an_axis() -> None:
     assert answer.values["recommendation"]["by"]["low"] > 0  # paired
 
 
-@pytest.mark.parametrize(
-    ("over", "why"),
-    [
-        ({"nodes": [16, 32]}, r"this one is alone: compare `spares`"),  # 16 idle ones for nothing
-        ({"spare": [1, 2]}, r"did you mean `spares`\?"),
-    ],
-)
-def test_no_option_of_one_job_shares_or_has_an_unknown_name(over: dict, why: str) -> None:
-    with pytest.raises(cprsim.CprsimError, match=why):
-        cprsim.fleet(TEXT, over)
+def test_no_option_of_one_job_shares_or_has_an_unknown_name() -> None:
+    with pytest.raises(cprsim.CprsimError, match="this one is alone: compare `spares`"):
+        cprsim.fleet(TEXT, {"nodes": [16, 32]})  # 16 idle ones for nothing
+    with pytest.raises(cprsim.CprsimError, match=r"did you mean `spares`\?"):
+        cprsim.fleet(TEXT, {"spare": [1, 2]})
 
 
 def test_spares_of_single_jobs_are_no_option_of_a_fleet_that_shares_them() -> None:

@@ -65,6 +65,11 @@ def test_without_half_of_the_failures_there_are_half_as_many() -> None:
     assert found.overhead_tried == pytest.approx(1 / 60 + 0.05 * (0.5 + 1 / 60), rel=0.05)
 
 
+def test_what_other_draws_of_failures_alone_move_is_nothing() -> None:
+    rare = ("share: 0.9", "share: 0.998"), ("share: 0.1", "share: 0.002")
+    assert turning(RECALLED, SOON, *rare).key == "costs.detect"
+
+
 def test_the_mean_time_between_failures_is_tried_at_a_third() -> None:
     found = turning(ASSUMED, ("detect: 5 h", "detect: 1 min"))
     assert (found.key, found.value, found.mark) == ("failures.mtbf", "10 h", "assumed")

@@ -47,10 +47,7 @@ def noticed_h(experiment: Experiment) -> Floats:
 
 
 def kept_sentence(experiment: Experiment, policy: Policy) -> str:
-    """How many contents a policy keeps, their size and price, and how often all are bad.
-
-    Empty without silent errors or contents.
-    """
+    """The contents that a policy keeps, and how often all are bad; empty if errors are loud."""
     every_h, scenario = kept_every_h(policy, experiment.useful_h), experiment.scenario
     if every_h == inf or scenario.silent is None:
         return ""
