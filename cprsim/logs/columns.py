@@ -220,9 +220,8 @@ def not_read(
             message += f" {' '.join(ignore)} leaves out what does not matter, "
             message += "--ignore NAME=WORDS rows with these words"
         raise trace_error(path, header_line(table), message, "columns")
-    cells = {name: table[name].fillna("").unique() for name in unread}
-    only = {name: f" ({of[0]})" for name, of in cells.items() if len(of) == 1 and of[0]}
-    return [one_line(name + only.get(name, "")) for name in unread]
+    cells = ((name, table[name].fillna("").unique()) for name in unread)
+    return [one_line(f"{name} ({of[0]})" if len(of) == 1 and of[0] else name) for name, of in cells]
 
 
 def _turns(table: pd.DataFrame, rows: pd.DataFrame, spec: LogSpec) -> list[str]:

@@ -99,12 +99,13 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
     plain = unicodedata.normalize("NFKC", text).strip().rstrip(",;").strip()
     if not re.sub(r"[\n\t]", ",", plain).isprintable():  # a name, whatever it is; no list
         return [text]
-    is_list = re.fullmatch(r"\[[^\[\]]*\]|\{[^{}]*\}|\([^()]*\)", plain)
+    plain = re.sub(r"<([^<>]*)>", r"[\1]", plain).replace("{", "[").replace("}", "]")
+    is_list = re.fullmatch(r"\[[^\[\]]*\]|\([^()]*\)", plain)
     if is_list:  # of Python, JSON, PostgreSQL
         plain = re.sub(r"['\"]", "", plain[1:-1]).strip().rstrip(",")
-    plain = plain.replace("{", "[").replace("}", "]")
     plain = re.sub(r"(?<=[^\W\d])\((\d+[-–,.:][^()]*)\)", r"[\1]", plain)  # gpu(1-3)
-    plain = BRACKETS.sub(lambda found: re.sub(r"\.\.|:", "-", found[0].replace(" ", "")), plain)
+    plain = BRACKETS.sub(lambda of: re.sub(r"(?<=\w)[\s;]+(?=\w)", ",", of[0]), plain)
+    plain = BRACKETS.sub(lambda of: re.sub(r"\.\.|:", "-", of[0].replace(" ", "")), plain)
     names, no_list = list[str](), f"'{one_line(text)}' is no node, nor a list such as n1,n2"
     parts = re.split(r"\s*(?:[,;|&\n\t]|\s(?:and|und)\s)\s*(?![^\[\]]*\])", plain)
     are_alike = len(parts) > len({re.sub(r"\d+", "#", part) for part in parts}) == 1
@@ -136,7 +137,7 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
             raise ParameterError(f"'{one_line(text)}' names more than {MOST_NODES_OF_LIST:,} nodes")
     if len({name.isdigit() for name in names}) > 1:
         raise ParameterError(no_list)
-    if len(names) > 1 or is_list or "[" in text:
+    if len(names) > 1 or is_list or "[" in plain:
         return names
     bare = _bare(plain)
     for sign in re.finditer(r"[^\w.-]+", "" if _forms(bare) & known else bare):  # 3:1/3:2, 3:1, 2

@@ -130,7 +130,8 @@ OTHER_NODE = table(
 )
 LISTS = ("srv01;srv02", "srv01 srv02", "srv01/srv02", "srv01 + srv02", '"[\'srv01\', \'srv02\']"',
          "srv{01..02}", "srv[01:02]", '"srv01 , srv02,"', "srv01-srv02", "srv01|srv02",
-         '"srv01,\u00a0srv02"', '"srv 01, srv 02"', "srv01；srv02")  # fmt: skip
+         '"srv01,\u00a0srv02"', "srv[01 02]", "srv<01-02>",
+         '"srv 01, srv 02"', "srv01；srv02")  # fmt: skip
 XID = "2025-04-{:02d}T06:00:00+00:00 {} kernel: {}\n"
 KERNEL = "".join(
     XID.format(2 + 3 * k, f"g{k}", text)
