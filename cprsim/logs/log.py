@@ -97,8 +97,7 @@ def outages_of_log(path: PathLike[str], log: Log, spec: LogSpec) -> Outages:
         of_each = dates.assign(node=dates["node"].replace(same)).groupby("node", as_index=False)
         dates = of_each.agg({"installed": "min", "entry": "min", "exit": "max"})
     if spec.has_dates and dates is None:
-        message = "the log has no column installed, entry or exit"
-        raise ParameterError(message, option="--nodes dates")
+        raise ParameterError("the log has no column installed, entry or exit", "--nodes dates")
     of = f"the nodes' own dates ({spec.nodes_file or '--nodes dates'})"
     own = spec.nodes_file is not None or spec.has_dates
     if dates is not None and own:

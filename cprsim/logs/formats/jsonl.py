@@ -13,12 +13,11 @@ import pandas as pd
 
 from cprsim.logs.files import read_text, trace_error
 from cprsim.logs.log import LogFormat
-from cprsim.logs.reading import FIRST_ROW, ROWS_AT_ONCE
+from cprsim.logs.reading import FIRST_ROW, LIKE_A_TIME, ROWS_AT_ONCE
 from cprsim.logs.tables import read_table
 
 EXAMPLE = '{"node": ..., "start": ...}'
 MOST_PAGES, MOST_LISTED = 3, 6  # of a log in pages; of their lists
-MOST_CELLS = 30  # of a list in a row, such as its GPUs
 PLAIN_KEY = re.compile(r"(?:\.[^\W\d]+)+")
 BETWEEN = re.compile(r"[\s,]*")
 
@@ -39,10 +38,12 @@ def _require_rows(items: list[dict[str, Any]], log: PathLike[str]) -> None:
     """Raise TraceError for objects that hold lists of rows, or of the cells of columns."""
     lists = [one for item in items[:MOST_PAGES] for one in _lists(item)]
     columns = {path: len(of) for path, of in lists if not isinstance(of[0], dict | list)}
-    long = [path for path, n in columns.items() if n > max(len(items), MOST_CELLS)]
-    if len(long) > 1 and all(map(PLAIN_KEY.fullmatch, long)):
-        cells = ", ".join(f'"{path[1:]}": {path}[$k]' for path in long)
-        way = f"jq -c 'range({long[0]} | length) as $k | . + {{{cells}}}' FILE writes rows"
+    long = [path for path, n in columns.items() if n > len(items)]
+    cells = [cell for item in items[:1] for cell in item.values() if isinstance(cell, str)]
+    is_row = any(map(LIKE_A_TIME.match, cells)) or not all(map(PLAIN_KEY.fullmatch, long))
+    if len(long) > 1 and not is_row:
+        of_each = ", ".join(f'"{path[1:]}": {path}[$k]' for path in long)
+        way = f"jq -c 'range({long[0]} | length) as $k | . + {{{of_each}}}' FILE writes rows"
         raise trace_error(log, 1, f"holds the cells of each column, {' and '.join(long)}; {way}")
     rows = [(isinstance(of[0], dict), len(of), path) for path, of in lists if path not in columns]
     if len(items) > MOST_PAGES or not any(n > len(items) for _, n, _ in rows):
