@@ -321,6 +321,11 @@ class JobTimeline:
     def _resume(self, at_s: float, event: Any) -> None:
         if self._state is WORK:
             run = self._run
+            known = {0.0, run.to_step, *(s for of in self.attempts[:-1] for s in of.saved_steps)}
+            begins = event.step in known if event.attempt < 0 else event.attempt <= self._number
+            if isnan(run.begin_s) and begins and {step for _, step in run.marks} == {event.step}:
+                run.begin_s, run.begin_step = run.marks[0]  # something was told before any step
+                return
             has_worked = max(run.last_step, event.step) > run.begin_step + STEP_BACK
             if isfinite(run.begin_s) and (not has_worked or 0 <= event.attempt <= self._number):
                 self._no_second(at_s, run.begin_s, "train.resume")
