@@ -205,6 +205,14 @@ def parsed(option: str, text: str, parse: Callable[[str], Parsed]) -> Parsed:
         raise ParameterError(f"{one_line(text)!r} {error}", option) from None
 
 
+def positive(option: str, text: str, parse: Callable[[str], float]) -> float:
+    """Parse the text of an option, a number above 0. Raises ParameterError for another."""
+    value = parsed(option, text, parse)
+    if not value > 0:
+        raise ParameterError(f"must be positive, not {text!r}", option)
+    return value
+
+
 def _number(value: object) -> object:
     """Numbers and arrays of numpy and pandas as those of Python; a path as text."""
     if isinstance(value, Path):

@@ -10,9 +10,10 @@ import pytest
 from cprsim.commands.backtest.answer import answer_of_backtest
 from cprsim.commands.backtest.replaying import backtests, bills
 from cprsim.commands.calibrate.calibrating import calibrate, predict
+from cprsim.commands.ledger import saving_every
 from cprsim.errors import ParameterError
 from cprsim.job.records import Clock
-from cprsim.logs.jobs.facts import clock_of, facts_of, going_on, saving_every
+from cprsim.logs.jobs.facts import clock_of, facts_of, going_on
 from cprsim.logs.jobs.ledger import ledgers
 from cprsim.logs.jobs.reading import read_logs
 from cprsim.results.pipeline import replay, simulate

@@ -10,9 +10,8 @@ from annotated_types import Ge, Le
 from cprsim.commands import command, options
 from cprsim.commands.backtest.answer import answer_of_backtest
 from cprsim.commands.backtest.replaying import backtests
-from cprsim.commands.ledger import read_named
+from cprsim.commands.ledger import read_named, saving_every
 from cprsim.errors import watch
-from cprsim.logs.jobs.facts import saving_every
 from cprsim.logs.jobs.ledger import ledgers
 from cprsim.pages.answer import Answer
 
@@ -84,7 +83,6 @@ def backtest(
     ['as it ran', 'full']
     """
     events = read_named(logs, time_unit)
-
     watch.doing("replaying the failures")
     jobs = saving_every(ledgers(events, seed=seed), saves_every)
     replayed, left_out = backtests(

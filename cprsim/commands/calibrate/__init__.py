@@ -8,10 +8,9 @@ from cprsim.commands import command, options
 from cprsim.commands.calibrate.answer import answer_of_calibrate
 from cprsim.commands.calibrate.calibrating import calibrate as calibrated
 from cprsim.commands.calibrate.calibrating import predict
-from cprsim.commands.ledger import read_named
+from cprsim.commands.ledger import read_named, saving_every
 from cprsim.errors import ParameterError, watch
 from cprsim.files import require_new, write_new
-from cprsim.logs.jobs.facts import saving_every
 from cprsim.logs.jobs.ledger import ledgers, notes_on_ends
 from cprsim.pages.answer import Answer
 

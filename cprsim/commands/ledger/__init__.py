@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cprsim.commands import command
 from cprsim.commands.ledger.answer import answer_of_ledger
 from cprsim.commands.ledger.slurm import answer_of_slurm
-from cprsim.commands.options import DrawsSeed, Logs, TimeUnit
+from cprsim.commands.options import DrawsSeed, Logs, TimeUnit, positive
 from cprsim.errors import ParameterError, watch
-from cprsim.logs.jobs.ledger import ledgers, notes_on_ends
+from cprsim.files.units import TIME
+from cprsim.logs.jobs.ledger import JobLedger, ledgers, notes_on_ends
 from cprsim.logs.jobs.reading import Events, read_logs
 from cprsim.logs.jobs.slurm_jobs import read_attempts, tables_of
 from cprsim.pages.answer import Answer
@@ -83,3 +85,11 @@ def read_named(logs: Sequence[str | Path], time_unit: str | None) -> Events:
         raise ParameterError("logs: name at least one")
     watch.doing("reading the logs")
     return read_logs([Path(log) for log in logs], time_unit)
+
+
+def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedger, ...]:
+    """Jobs whose saves are so far apart in work, as the user says; None: as the logs say."""
+    if every is None:
+        return tuple(jobs)
+    every_s = 3600.0 * positive("--saves-every", every, TIME.parse)
+    return tuple(replace(job, save_every=every_s / job.step_s) for job in jobs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -105,8 +105,8 @@ def measure(
     request = MeasureRequest(
         loaded=loaded,
         folder=path.with_name(f"{path.name}.runs").absolute(),  # for workers that are elsewhere
-        precision=_positive("--precision", share, SHARE.parse),
-        budget_s=_positive("--budget", budget, TIME.parse) * 3600,
+        precision=options.positive("--precision", share, SHARE.parse),
+        budget_s=options.positive("--budget", budget, TIME.parse) * 3600,
         n_seeds=seeds,
         workers=Workers(workers, "dask" if dask else "local", dask),
         design=design,
@@ -121,13 +121,6 @@ def measure(
     write_curve(path, curve_file(measured, request, path.stem, words))
     written = StoredResult(read_curve(path), path, path)
     return answer_of_curve(written.made, **written.about())
-
-
-def _positive(option: str, text: str, parse: Callable[[str], float]) -> float:
-    value = options.parsed(option, text, parse)
-    if not value > 0:
-        raise ParameterError(f"must be positive, not {text!r}", option)
-    return value
 
 
 # ------------------------------------------------------------------------------ the runs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, isfinite
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from cprsim.errors import ParameterError
 from cprsim.failures.sources import stream
-from cprsim.files.units import TIME
 from cprsim.job.records import Clock, Estimate, Floats
 from cprsim.logs.jobs.ledger import Charged, JobLedger
 
@@ -75,19 +74,6 @@ def facts_of(job: JobLedger) -> LoggedJob:
 def interval_h(job: JobLedger) -> float:
     """Hours of work between saves; infinite where it never saved, NaN where that can't be told."""
     return job.save_every * job.step_s / 3600.0
-
-
-def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedger, ...]:
-    """Jobs whose saves are so far apart in work, as the user says; None: as the logs say."""
-    if every is None:
-        return tuple(jobs)
-    try:
-        every_s = 3600.0 * TIME.parse(every)
-    except ParameterError as error:
-        raise ParameterError(f"{every!r} {error}", option="--saves-every") from None
-    if not every_s > 0:
-        raise ParameterError(f"{every!r} must be longer than no time", option="--saves-every")
-    return tuple(replace(job, save_every=every_s / job.step_s) for job in jobs)
 
 
 @dataclass(slots=True)

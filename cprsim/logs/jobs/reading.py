@@ -102,7 +102,9 @@ def read_logs(paths: Sequence[Path], time_unit: str | None = None) -> Events:
     steps, other_tables = list[pa.Table](), list[pa.Table]()
     jobs, notes = dict[str, None](), list[Note]()
     unknown, damaged = Counter[str](), list[str]()  # events by their names, places of lines
-    job_of = _job_names([file for path in paths for file in _files(path)])
+    files = dict.fromkeys(file for path in paths for file in _files(path))
+    n_called = Counter(file.stem for file in files)  # where a file names no job, it is one
+    job_of = {file: file.stem if n_called[file.stem] == 1 else str(file) for file in files}
     for file, job in job_of.items():
         n_events = 0
         for table in _tables(file, damaged, notes, time_unit):
@@ -229,13 +231,6 @@ def _files(path: Path) -> list[Path]:
     if not inside:
         raise trace_error(path, None, "the folder holds no file")
     return inside
-
-
-def _job_names(files: list[Path]) -> dict[Path, str]:
-    """Each file once, and the job of a log that names none: its name, or its path."""
-    names = {file: file.stem for file in files}
-    n_called = Counter(names.values())
-    return {file: name if n_called[name] == 1 else str(file) for file, name in names.items()}
 
 
 def _tables(
