@@ -176,13 +176,14 @@ def _put_together(
             goes_on[log.Index] = goes_on.get(before, before)
             launch[log.Index] = launch[before] + (log.event in FIRST_EVENTS)
             notes.append(Note("merged", None, f"{log.Index} goes on where {before} ends: one log"))
+    one_job = {job: goes_on.get(of, of) for job, of in same.items()}
     for table in (steps, others):
-        log, attempt = table["job"].astype(str).map(same), table["attempt"]
-        of_launch = log.map(launch).to_numpy(dtype=np.int64)
+        logs, attempt = table["job"].cat, table["attempt"]
+        of_launch = np.array([launch[same[job]] for job in logs.categories])[logs.codes]
         counted_on = MOST_ATTEMPTS * of_launch + attempt.clip(lower=0)
         table["attempt"] = np.where(of_launch, counted_on, attempt)
-        table["job"] = log.replace(goes_on).astype("category")
-    return {job: goes_on.get(of, of) for job, of in same.items()}, later - goes_on.keys()
+        table["job"] = table["job"].map(one_job).astype("category")
+    return one_job, later - goes_on.keys()
 
 
 def _continues(log: Any, before: Any) -> bool:
