@@ -164,7 +164,7 @@ def replay_number(replay: int | str | None, all_replications: Callable[[], Resul
             message = f"`{replay}` needs finished replications, and there are none: name a number"
             raise ParameterError(message, option="--replay")
         return numbers[text]
-    if re.fullmatch(r"\d{1,20}", text, re.ASCII) is None or int(text) > MOST_REPLAYED:
+    if re.fullmatch(r"\+?\d{1,20}", text, re.ASCII) is None or int(text) > MOST_REPLAYED:
         right = f"a number from 0 to {MOST_REPLAYED:,} nor one of {', '.join(SHARES)}"
         raise ParameterError(f"{one_line(text)!r} is neither {right}", option="--replay")
     return int(text)
