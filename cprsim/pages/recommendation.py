@@ -135,7 +135,7 @@ def waits_decide(
             if prices is not None and prices.prices.node_hour:
                 cents = 100 * n * HOURS_PER_MONTH * float(prices.prices.node_hour[SPARE])
                 cost += f", {shown(cents, prices.currency)} per {HOURS_PER_MONTH:g} h"
-            then = "costs least:" if need.is_best else "costs less than half:"
+            then = "costs least:" if need.is_best else "costs less than half of now:"
             then = "is the cheapest:" if need.is_best and need.pays else then
             then = then if are_more else "costs"
             clause = f"{need.system} {then} {estimated(need.overhead, 100)} % of useful time"

@@ -50,8 +50,8 @@ def test_the_second_line_has_the_spares_that_halve_the_overhead(command: str) ->
     assert f"{(n - 1) * 7305:,.2f} USD per 730.5 h)" in line  # whatever work is done in them
     costs = {m: share_of_waits(m) + (m - 1) / 32 for m in range(1, 9)}
     assert costs[n] <= min(costs.values()) + 0.01
-    assert "full costs less than half: " in line
-    shown = float(line.split("less than half: ")[1].split(" ±")[0]) / 100
+    assert "full costs less than half of now: " in line
+    shown = float(line.split("less than half of now: ")[1].split(" ±")[0]) / 100
     with_more = cprsim.run(TEXT, {"cluster.spares": n}).frames["strategies"]
     assert shown == pytest.approx(with_more["overhead_fraction"][0], rel=0.25)
 

@@ -107,7 +107,7 @@ def test_a_limit_is_shown_by_its_one_bound_and_each_other_strategy_with_its_reas
     why = said[said.index("Why not another? ") :].replace("\n", " ").split(". ")
     assert why[0].startswith("Why not another? partial: ")
     assert why[1] == "cpr-ssu: hardly better than cpr-mfu, which is simpler"
-    unknown = "the curve does not predict their AUC loss"
+    unknown = "the curve does not predict the AUC loss"
     assert why[2].startswith(f"cpr-momentum, cpr-scar, cpr-round-robin: {unknown}")
 
 

@@ -303,7 +303,7 @@ def _why_not(selection: Selection) -> Iterator[str]:
         costs_less = candidate and candidate.overhead.mean < chosen.overhead.mean
         if name != chosen.strategy and (name in RELOADING or (loss_known and costs_less)):
             why.setdefault(_why_not_this(selection, name, candidate), []).append(name)
-    unknown = f"the curve does not predict their {selection.limit.words}"
+    unknown = f"the curve does not predict the {selection.limit.words}"
     why |= {unknown: list(selection.left_out)} if selection.left_out else {}
     clauses = [f"{', '.join(names)}: {reason}" for reason, names in why.items()]
     if clauses:
