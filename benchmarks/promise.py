@@ -384,7 +384,7 @@ def choices_text(document: dict[str, Any]) -> str:
     return (
         f"Overhead, share of useful time (saves)\n\n{table(found['cells'], CHOICES)}\n\n"
         f"{found['within']} of {len(found['cells'])} choices cost at most {found['near_enough']} "
-        "times what the best of the same risk on a fine grid of intervals costs."
+        "times the cheapest within the limit on a fine grid of intervals."
     )
 
 

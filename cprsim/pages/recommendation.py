@@ -11,9 +11,11 @@ from cprsim.recovery.systems import SYSTEMS
 from cprsim.results.metrics import OVERHEAD, Quantities
 from cprsim.results.money import SPARE, JobPrices
 from cprsim.results.unknown import AS_OTHERS, WITHOUT, Assumption, BreakEven, SpareNeed, waiting
-from cprsim.results.words import count, estimated, percent, significant
+from cprsim.results.words import count, estimated, percent, significant, with_interval
 from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 from cprsim.scenario.yaml_text import read_yaml
+
+UNSURE = 0.1  # of a value: from this half of an interval on it is shown
 
 
 def entry_from(text: str) -> dict[str, Any]:
@@ -68,7 +70,10 @@ def turns_on(assumption: Assumption | None, of: str = "") -> str:
         at = "without such failures"
     elif assumption.tried == AS_OTHERS:
         at = "if such failures took what the others take"
-    then = f"{_costs(assumption.overhead_tried)} instead of {_costs(assumption.overhead)}"
+    tried, half = _costs(assumption.overhead_tried), assumption.half_width
+    if half > UNSURE * assumption.overhead_tried:
+        tried = f"{with_interval(100 * assumption.overhead_tried, 100 * half)} %"
+    then = f"{tried} instead of {_costs(assumption.overhead)}"
     words = f"{name} costs {then}; the choice is the same"
     if assumption.choice_tried != name:
         words = f"{assumption.choice_tried} costs least, {then}"
@@ -139,8 +144,8 @@ def waits_decide(
             then = "is the cheapest:" if need.is_best and need.pays else then
             then = then if are_more else "costs"
             clause = f"{need.system} {then} {estimated(need.overhead, 100)} % of useful time"
-            clause += "" if are_more else ", but less in all"
-            clause += "" if need.pays else "; counting these nodes, more than the best without them"
+            clause += "" if are_more else ", but, nodes counted, less"
+            clause += "" if need.pays else ", but, nodes counted, more than the best now"
             spares = f"with {count(need.n_spares, 'spare')} ({cost}), "
             clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
         each = "; ".join(spares + clause for spares, clause in clauses.items())

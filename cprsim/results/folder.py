@@ -307,7 +307,7 @@ def stored_scenario(folder: Path) -> Any:
 def free_spares(folder: Path) -> str:
     """That a spare is always available, where neither spares nor repair are given; else empty."""
     known = stored_scenario(folder).get("cluster", {"spares": 0}).keys()
-    always = "A spare is always available: no `cluster.spares`."
+    always = "Without `cluster.spares`, a spare is always available."
     return "" if known & {"spares", "repair"} else always
 
 

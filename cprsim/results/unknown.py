@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isinf, isnan
+from math import inf, isinf, isnan, nan
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from cprsim.errors import CprsimError, Place, Progress, watch
-from cprsim.files import Endless
+from cprsim.files import Endless, Number
 from cprsim.job.policy import Policy
 from cprsim.job.records import Estimate, Floats
 from cprsim.results.metrics import (
@@ -79,6 +79,7 @@ class Assumption:
     overhead_tried: Endless  # the least, at the other value
     choice: str
     choice_tried: str  # the same unless another surely costs less
+    half_width: Number = nan  # half of the 95 % interval of `overhead_tried`
 
 
 # --------------------------------------------------------------------------- at other values
@@ -274,6 +275,7 @@ def decisive_assumption(
                 found.append((max(abs(least - overhead), regret), Assumption(
                     key, marks[key], value, written, overhead + beyond, least + beyond, choice,
                     best if _surely_less(then[best], then[choice]) else choice,
+                    nan if isinf(least) else Estimate.of_mean(then[best]).half_width,
                 )))  # fmt: skip
     most = {one.choice: one for moved, one in sorted(found, key=lambda one: one[0]) if moved >= 0}
     in_order = [most[choice] for choice in choices if choice in most]

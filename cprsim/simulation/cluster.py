@@ -68,7 +68,7 @@ class SharedCluster:
             self.storage = SharedStorage(self.env, storage_bytes_per_h)
 
     def get_nodes(self, n: int) -> Process:
-        """Take `n` nodes for a new job when they are free; at once if nodes are unlimited."""
+        """Take `n` nodes for a new job when they are free; immediately if nodes are unlimited."""
         if self.job_slots is not None:
             yield self.job_slots.get(n)
             yield NodeRequest(self.free, n, ARRIVALS)

@@ -33,9 +33,7 @@ def test_a_limit_stands_beside_the_one_bound_that_is_compared_with_it(
     assert [row[place] for row in table.rows] == ["–", "–", f"PLS {bound:.3g} ({word})"]
     if word.startswith("over"):  # it costs less, and is not recommended
         assert found.values["recommendation"]["name"] == "full"
-        assert (
-            "of those without accuracy loss, or within a limit you set" in found.document.answer[0]
-        )
+        assert "of those that lose no accuracy or keep your limit" in found.document.answer[0]
         return
     said = next(
         str(one) for one in found.document.remarks if "trades accuracy for time" in str(one)

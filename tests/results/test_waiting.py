@@ -87,7 +87,7 @@ def test_the_winner_without_waits_is_named_with_the_fewest_spares_worth_their_no
     assert (fewer.system, fewer.n_spares, fewer.n_now) == ("safe", 0, 1)  # it never waits
     said = [*waits_decide([need, fewer], 20, None)]
     node = "1 fewer node, 5.00 % of the job's nodes"
-    costs = "safe costs 10.0 % of useful time, but less in all."
+    costs = "safe costs 10.0 % of useful time, but, nodes counted, less."
     assert said[1] == f"Fewer spares pay: with 0 spares ({node}), {costs}"
     assert spares_needed(at(None, 1), ["safe"], None, 1000, at) == ()
     assert spares_needed({"safe": at(None, 1)["safe"]}, ["safe"], 1, 1000, at) == ()

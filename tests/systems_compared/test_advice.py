@@ -119,7 +119,7 @@ def test_the_second_line_names_the_spares_that_change_the_winner_and_counts_thei
     n = int(line.split("with ")[1].split()[0])
     assert line.startswith(f"Waits for spares are much of the cost: with {n} spares ({n - 1} more")
     assert "gemini costs least" in line
-    assert "counting these nodes, more than the best without them" in line
+    assert "but, nodes counted, more than the best now" in line
     # of waits and spares together these cost least; a month of each spare is 7,305 USD
     assert waits(n) + n / 64 <= min(waits(m) + m / 64 for m in range(1, 9)) + 0.005
     assert f"{(n - 1) * 7305:,.2f} USD" in line
@@ -269,7 +269,7 @@ def test_a_pick_that_fills_the_storage_says_so() -> None:
     assert "Takes: gemini 20 GB of memory on each node for copies" in said(planned)
     assert "spares always available" in str(planned.document.table)
     ran = cprsim.run(text, ["recovery=[full]"], replications=2)
-    assert ran.document.turns_on.endswith("A spare is always available: no `cluster.spares`.")
+    assert ran.document.turns_on.endswith("Without `cluster.spares`, a spare is always available.")
 
 
 def test_platforms_are_named_and_not_recommended() -> None:

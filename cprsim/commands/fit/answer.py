@@ -212,7 +212,7 @@ def _of_costs(origin: str, frames: Frames, remarks: Sequence[str], fragment: str
 
 
 def _correlation(fitted: Fitted) -> list[str]:
-    lines = [f"{percent(fitted.share_of_zero_gaps)} of the gaps are zero (failures at once)."]
+    lines = [f"{percent(fitted.share_of_zero_gaps)} of the gaps are zero (simultaneous failures)."]
     if fitted.correlated is None:
         lines.append(f"Nodes that differ: not fitted: {fitted.why_not_correlated}.")
     elif left_out := fitted.correlated.left_out:

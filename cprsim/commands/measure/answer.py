@@ -196,8 +196,8 @@ def _answer(losses: pd.DataFrame) -> str:
 def _table(strategies: pd.DataFrame) -> Table:
     """Loss per PLS of each strategy, and the bytes that its saves write."""
     return Table(
-        "Slopes per weighted PLS, beside an intercept, ± half of the 95 % interval; bytes of a "
-        f"save each {COUNTED_INTERVAL:.0%} of the run",
+        "Slopes per weighted PLS, beside an intercept, ± half of the 95 % interval; bytes if "
+        f"saving every {COUNTED_INTERVAL:.0%} of the run",
         ["loss", "strategy", "per PLS", "/ partial's", "bytes / partial's"],
         [
             [Metric(row["metric"]).loss_label, row["strategy"],
@@ -231,8 +231,8 @@ def _histories(held_out: pd.DataFrame) -> Table:
     over = "measured_over_predicted"
     return Table(
         "Losses of runs held out of the fit, divided by the prediction of the other seeds' fit. It "
-        f"does not hold if the whole interval is over {FAILS_BEYOND:.0%} off 1; otherwise it holds "
-        "if that lies within 0 to 2",
+        f"does not hold if the whole interval lies beyond {FAILS_BEYOND:.0%} from 1; otherwise it "
+        "holds if the interval lies within 0 to 2",
         ["strategy", "metric", "prediction", "failures", "PLS", "loss", "/ predicted", "95 %"],
         [
             [row["strategy"], Metric(row["metric"]).label, row["prediction"],

@@ -67,7 +67,7 @@ def answer(result: Result, maintained: str = "") -> list[str]:
     whys = {policy: why_not(policy, summary, result.limits) for policy in [*cheaper, best]}
     of = " of those that save" if cheaper else ""
     if any(whys.values()) and not whys[best]:
-        of = " of those without accuracy loss, or within a limit you set"
+        of = " of those that lose no accuracy or keep your limit"
     if not all(policy.from_cpr_paper for policy in result.policies):
         of += " at these intervals"  # `select` and `systems` look for better ones
     sentence = f"Use {choice}: it costs least{of}, {cost}."
@@ -207,7 +207,7 @@ def assumed_limits(result: Result) -> Iterator[str]:
             yield (
                 f"{policy.name} has a default limit that you have not confirmed: a portion of lost "
                 f"samples (PLS) of {guessed[policy.name]:g}. {_its_price(policy, result)} "
-                "To allow it, set the `target_pls` that you accept, and delete `assumed`."
+                "To allow it, set the `target_pls` that you accept, and delete `assumed: true`."
             )
 
 

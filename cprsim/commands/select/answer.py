@@ -290,7 +290,7 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     if bills:
         yield cheapest(bills, chosen.strategy)
     if unsure := break_even_sentences(selection.break_evens):
-        yield f"At these intervals{', by total cost' if bills else ''}: {' '.join(unsure)}"
+        yield f"With these saves{', by total cost' if bills else ''}: {' '.join(unsure)}"
     if selection.curve is not None and selection.limited:
         yield f"Staleness curve: {selection.curve}."
 

@@ -171,7 +171,7 @@ class CandidateEvaluator:
         return None if capture is None else capture.every_h
 
     def _capture(self, name: str, interval_h: float | None) -> SaveSchedule | None:
-        """The save schedule whose interval is searched, at `interval_h`; None: there is none."""
+        """The save schedule whose interval is searched, at `interval_h`; None without one."""
         option, longest_h = self.options[name], self.experiment.useful_h
         for place, capture in enumerate(policy_of(option, self.experiment, longest_h).captures):
             if capture.every_h is not None and isclose(capture.every_h, option.part * longest_h):
