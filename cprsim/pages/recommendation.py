@@ -140,12 +140,12 @@ def waits_decide(
             if prices is not None and prices.prices.node_hour:
                 cents = 100 * n * HOURS_PER_MONTH * float(prices.prices.node_hour[SPARE])
                 cost += f", {shown(cents, prices.currency)} per {HOURS_PER_MONTH:g} h"
-            then = "costs least:" if need.is_best else "costs less than half of now:"
+            then = "costs least:" if need.is_best else "costs under half as much:"
             then = "is the cheapest:" if need.is_best and need.pays else then
             then = then if are_more else "costs"
             clause = f"{need.system} {then} {estimated(need.overhead, 100)} % of useful time"
-            clause += "" if are_more else ", but, nodes counted, less"
-            clause += "" if need.pays else ", but, nodes counted, more than the best now"
+            clause += "" if are_more else " (less, counting these nodes)"
+            clause += "" if need.pays else " (more than the best now, counting these nodes)"
             spares = f"with {count(need.n_spares, 'spare')} ({cost}), "
             clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
         each = "; ".join(spares + clause for spares, clause in clauses.items())

@@ -11,7 +11,7 @@ import numpy as np
 from cprsim.accuracy.curve import MeanLoss, Prediction, exactly
 from cprsim.errors import ScenarioError
 from cprsim.files import Number, Stored
-from cprsim.job.losses import Metric
+from cprsim.job.losses import Metric, strategy_key
 from cprsim.job.records import pooled
 from cprsim.results.metrics import replication_rows
 from cprsim.results.pipeline import Outcome
@@ -183,7 +183,7 @@ def limits_in(section: Accuracy) -> list[Limit]:
 
 
 def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[HeldLimit, ...]]:
-    """By strategy that leaves shards stale: its entry's target, and the limits of `accuracy`."""
+    """By strategy that may lose accuracy: its entry's target, and the limits of `accuracy`."""
     section, held = loaded.scenario.accuracy, dict[str, tuple[HeldLimit, ...]]()
     general = limits_in(section) if section is not None else []
     accepted = (entry for entry in loaded.scenario.recovery if not entry.assumed)
@@ -191,14 +191,14 @@ def held_limits(loaded: LoadedScenario, outcome: Outcome) -> dict[str, tuple[Hel
     rows = replication_rows(outcome)
     for of in outcome.strategies:
         policy, most = of.policy, targets.get(of.policy.name)
-        if not policy.leaves_stale or not of.costs.finished.all():
+        if strategy_key(policy) is None or not of.costs.finished.all():
             continue
         target = [] if most is None else [Limit(PLS, most)]
         for limit in dict.fromkeys([*general, *target]):
             lost: Prediction | None = None
-            if limit.metric is None:
+            if limit.metric is None and policy.leaves_stale:
                 lost = exactly(rows.loc[rows["strategy"] == policy.name, "pls"].to_numpy())
-            elif outcome.curve is not None:
+            elif limit.metric is not None and outcome.curve is not None:
                 lost = outcome.curve.predict(
                     policy, limit.metric, of.losses, of.costs, outcome.useful_h
                 )

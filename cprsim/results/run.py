@@ -17,6 +17,7 @@ from cprsim.errors import BudgetError
 from cprsim.files import NOT_STORED, OMITTED
 from cprsim.files.units import SIZE
 from cprsim.job.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
+from cprsim.job.losses import strategy_key
 from cprsim.job.policy import Policy, WhenBusy
 from cprsim.job.records import EventLog
 from cprsim.recovery.systems import SYSTEMS
@@ -53,6 +54,7 @@ from cprsim.scenario.reading import LoadedScenario
 
 JOB_FILE = "job.json"
 UNLIMITED = "it leaves shards stale, and no confirmed limit allows it (`target_pls`, or `accuracy`)"
+PRICED_ALONE = "it loses accuracy, and no limit of `accuracy` allows it"
 TABLES = {name: f"{name}.parquet" for name in ("replications", "losses", "timeline")}
 
 
@@ -148,7 +150,9 @@ def why_not(policy: Policy, summary: Estimates, limits: Limits) -> str:
         return f"it exceeds its limit: {over}"
     if policy.accuracy_model is not None and isnan(summary[policy.name]["auc_loss"].mean):
         return SYSTEMS[policy.accuracy_model].not_counted
-    return UNLIMITED if policy.leaves_stale and not of_policy else ""
+    if of_policy or strategy_key(policy) is None:
+        return ""
+    return UNLIMITED if policy.leaves_stale else PRICED_ALONE
 
 
 def write_result(

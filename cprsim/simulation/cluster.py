@@ -48,7 +48,7 @@ class SharedCluster:
 
     Parameters
     ----------
-    n_nodes : most slots of running jobs together; a job also waits for free nodes; None: unlimited
+    n_nodes : maximum slots of all running jobs; a job also waits for free nodes; None: unlimited
     n_spares : additional nodes to replace failed ones; None: a spare is always free
     storage_bytes_per_h : bandwidth of all saves and loads together; infinite: not shared
     """
@@ -62,7 +62,7 @@ class SharedCluster:
         self.env = TickClock()
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
         self.job_slots = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
-        self.n_to_discard = 0  # repaired nodes of jobs that have left, if nodes are unlimited
+        self.n_to_discard = 0  # after repair, as their jobs have left; if nodes are unlimited
         self.storage: SharedStorage | None = None
         if storage_bytes_per_h < inf:
             self.storage = SharedStorage(self.env, storage_bytes_per_h)
@@ -82,7 +82,7 @@ class SharedCluster:
             self.free.put(1)
 
     def release_nodes(self, n: int, n_vacant: int) -> None:
-        """Free the nodes of a leaving job; `n_vacant` of its `n` slots have none."""
+        """Free a leaving job's nodes, unless unlimited; `n_vacant` of its `n` slots have none."""
         if self.job_slots is None:
             self.n_to_discard += n_vacant
             return
@@ -258,7 +258,7 @@ class RunningJob:
     def fails_at_h(self) -> float:
         """Hour of the next failure on the failures' clock; a lower bound if it is not drawn yet."""
         strikes = self.block.strikes
-        if self.failure == NONE and self.chunk < len(strikes.first):  # another job drew more
+        if self.failure == NONE and self.chunk < len(strikes.first):  # drawn meanwhile
             self.find_failure(self.chunk, strikes.first[self.chunk, self.row])
         return strikes.until_h if self.failure == NONE else strikes.at_h[self.failure]
 
@@ -286,7 +286,7 @@ class RunningJob:
         if n_free > job.n_free:
             taken = NodeRequest(cluster.free, n_free - job.n_free, JOBS)
             assert taken.triggered, "a request for a free node is granted immediately"
-        for n in range(job.n_repairs):  # slots[n] holds the nth, not slot n's: `state.Slot`
+        for n in range(job.n_repairs):  # slots[n] holds repair n, not slot n's: `state.Slot`
             cluster.env.process(cluster.repair(self.start_h + slots[n].returns_at_h))
         job.n_repairs, job.next_return_h = 0, inf  # `SharedCluster.repair` tracks them
         for _ in range(job.n_queued - len(self.requests)):

@@ -50,8 +50,8 @@ def test_the_second_line_has_the_spares_that_halve_the_overhead(command: str) ->
     assert f"{(n - 1) * 7305:,.2f} USD per 730.5 h)" in line  # whatever work is done in them
     costs = {m: share_of_waits(m) + (m - 1) / 32 for m in range(1, 9)}
     assert costs[n] <= min(costs.values()) + 0.01
-    assert "full costs less than half of now: " in line
-    shown = float(line.split("less than half of now: ")[1].split(" ±")[0]) / 100
+    assert "full costs under half as much: " in line
+    shown = float(line.split("under half as much: ")[1].split(" ±")[0]) / 100
     with_more = cprsim.run(TEXT, {"cluster.spares": n}).frames["strategies"]
     assert shown == pytest.approx(with_more["overhead_fraction"][0], rel=0.25)
 
@@ -87,7 +87,7 @@ def test_the_winner_without_waits_is_named_with_the_fewest_spares_worth_their_no
     assert (fewer.system, fewer.n_spares, fewer.n_now) == ("safe", 0, 1)  # it never waits
     said = [*waits_decide([need, fewer], 20, None)]
     node = "1 fewer node, 5.00 % of the job's nodes"
-    costs = "safe costs 10.0 % of useful time, but, nodes counted, less."
+    costs = "safe costs 10.0 % of useful time (less, counting these nodes)."
     assert said[1] == f"Fewer spares pay: with 0 spares ({node}), {costs}"
     assert spares_needed(at(None, 1), ["safe"], None, 1000, at) == ()
     assert spares_needed({"safe": at(None, 1)["safe"]}, ["safe"], 1, 1000, at) == ()

@@ -106,7 +106,7 @@ def test_a_limit_is_shown_by_its_one_bound_and_each_other_strategy_with_its_reas
     assert sum("±" in cell for cell in columns) == 2  # overheads: of the loss there is one bound
     why = said[said.index("Why not another? ") :].replace("\n", " ").split(". ")
     assert why[0].startswith("Why not another? partial: ")
-    assert why[1] == "cpr-ssu: hardly better than cpr-mfu, which is simpler"
+    assert why[1] == "cpr-ssu: equivalent to cpr-mfu, which is simpler"
     unknown = "the curve does not predict the AUC loss"
     assert why[2].startswith(f"cpr-momentum, cpr-scar, cpr-round-robin: {unknown}")
 
@@ -272,8 +272,8 @@ UNFIT = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
         (2000, None, auc(0.001), "needs a staleness curve"),
         (2000, curve_of(), Limit(Metric.LOG_LOSS, 0.001), "has no log.loss response"),
         (2000, UNFIT, auc(0.001), "hand is not fit for use.*3 seeds are too few"),
-        (None, curve_of(), auc(0.001), "^`precision` is set"),
-        (99, curve_of(), auc(0.001), "^99 is set"),
+        (None, curve_of(), auc(0.001), "^a `precision` for replications"),
+        (99, curve_of(), auc(0.001), "^99 for replications"),
     ],
 )
 def test_what_can_not_be_decided_is_refused(

@@ -266,6 +266,23 @@ def test_entries_give_the_policies_that_were_selected(tmp_path) -> None:
         assert same(policy, found.at_best[policy.name].policy), policy.name
 
 
+def test_a_limit_holds_for_a_system_that_a_curve_prices(tmp_path: Path) -> None:
+    """Groups are missing for an hour at a time; smaller batches then cost accuracy."""
+    (curve := tmp_path / "mine.csv").write_text(
+        "strategy,pls,loss,standard_error,by\nhsdp,.5,.1,.001,degraded\n"
+    )
+    more = "rack: 4, replicas: 4, spares: 0, repair: 1 h"
+    text = WORKERS.replace("RECOVERY", "full, hsdp").replace("rack: 4", more)
+    for most, name in ((0.5, "hsdp"), (1e-6, "full")):
+        limit = {"accuracy": {"max_auc_loss": most, "curve": str(curve)}}
+        ran, selected = (of(text, limit, replications=100) for of in (cprsim.run, cprsim.select))
+        assert ran.values["recommendation"]["name"] == selected.values["recommended"] == name
+        assert "not recommended" not in str(selected)
+    unlimited = cprsim.run(text, {"accuracy": {"curve": str(curve)}}, replications=100)
+    assert unlimited.values["recommendation"]["name"] == "full"
+    assert "hsdp costs" in str(unlimited.document.remarks)
+
+
 @pytest.mark.parametrize(
     ("recovery", "said"),
     [
@@ -276,7 +293,7 @@ def test_entries_give_the_policies_that_were_selected(tmp_path) -> None:
         ),
         (
             "{strategy: full, costs: {save: 3 s}}, gemini",
-            "recovery.0.costs: `select` gives `full` the section `costs`",
+            "recovery.0.costs: `select` runs `full` with the section `costs`",
         ),
         ("{strategy: gemini, name: full}", "recovery: `full` is the name of a compared strategy"),
     ],
@@ -301,8 +318,8 @@ recovery: [full]
 """
     found = cprsim.select(text, replications=100)
     assert found.document.answer == [
-        "Use none of these: under full recovery 0 % of the jobs finish, and no strategy within the "
-        "limit does better."
+        "Use none of these: under full recovery 0 % of the jobs finish, and under no other of "
+        "known, allowed loss do all."
     ]
     assert (found.values["recommended"], found.values["recommendation"]) == (None, None)
     assert not found.frames["strategies"]["recommended"].any()

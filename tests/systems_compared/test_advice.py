@@ -119,7 +119,7 @@ def test_the_second_line_names_the_spares_that_change_the_winner_and_counts_thei
     n = int(line.split("with ")[1].split()[0])
     assert line.startswith(f"Waits for spares are much of the cost: with {n} spares ({n - 1} more")
     assert "gemini costs least" in line
-    assert "but, nodes counted, more than the best now" in line
+    assert "(more than the best now, counting these nodes)" in line
     # of waits and spares together these cost least; a month of each spare is 7,305 USD
     assert waits(n) + n / 64 <= min(waits(m) + m / 64 for m in range(1, 9)) + 0.005
     assert f"{(n - 1) * 7305:,.2f} USD" in line

@@ -216,7 +216,7 @@ def _decision(selection: Selection) -> list[str]:
     if selection.recommended is None:
         return [
             f"Use none of these: under full recovery {percent(full.finished_fraction)} of the jobs "
-            "finish, and no strategy within the limit does better."
+            "finish, and under no other of known, allowed loss do all."
         ]
     costs = f"{percent(chosen.overhead.mean)} of useful time"
     entry = f"In the scenario: recovery: [{selection.entries[chosen.strategy]}]"
@@ -228,7 +228,7 @@ def _decision(selection: Selection) -> list[str]:
     if full.finished_fraction < 1:
         against = f"; under full recovery only {percent(full.finished_fraction)} of the jobs finish"
     loses = "It loses no samples."
-    if chosen.policy.leaves_stale:
+    if chosen.loses:
         loses = selection.limit.held(chosen.loss.mean, chosen.upper_bound).sentence
     words = maintained(_recommended(selection))
     name = f"{chosen.strategy} ({words})" if words else chosen.strategy
@@ -296,7 +296,7 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
 
 
 def _why_not(selection: Selection) -> Iterator[str]:
-    """Why each other strategy of CPR, and each system that costs less, is not recommended."""
+    """Why CPR's other strategies, and cheaper systems of known loss, are not recommended."""
     chosen, why = selection.chosen, dict[str, list[str]]()
     for name, candidate in selection.best.items():
         loss_known = candidate is not None and candidate.policy.accuracy_model is None
@@ -315,7 +315,7 @@ def _why_not_this(selection: Selection, name: str, candidate: CandidateSummary |
     if candidate is None:
         return "no interval is within the limit"
     if name in selection.equivalent:
-        return f"hardly better than {chosen.strategy}, which is simpler"
+        return f"equivalent to {chosen.strategy}, which is simpler"
     if candidate.finished_fraction < 1:
         return f"only {percent(candidate.finished_fraction)} of the jobs finish"
     more = 100 * (candidate.overhead.mean - chosen.overhead.mean)

@@ -19,7 +19,7 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.limit import Limit
 
 EQUAL_BELOW = 5e-5  # of useful time; overheads with a smaller difference count as equal
-NEGLIGIBLE_GAIN = 0.02  # of the gain over full recovery; less justifies no sub-saves
+NEGLIGIBLE_GAIN = 0.02  # of the gain over full recovery: too little for sub-saves
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +77,16 @@ def loss_is_known(one: Evaluated, limit: Limit) -> bool:
 def simplest(
     evaluator: CandidateEvaluator, decided: StrategyDecision
 ) -> tuple[StrategyDecision, tuple[str, ...]]:
-    """If the choice has sub-saves, choose the simplest equivalent strategy; also return them all.
+    """If the choice has sub-saves, choose the simplest equivalent strategy; return all equivalents.
 
     Equivalent: hardly more overhead than the choice, and no significantly larger loss. The loss
-    is compared at the choice's interval or, if overheads are equal, at its own best interval.
+    is compared at the choice's interval or, if overheads are equal, at the candidate's best.
     """
     chosen, within_limit = decided.chosen, decided.candidates_within_limit
     if chosen.policy.sub_saves is None:
         return decided, ()
     negligible = NEGLIGIBLE_GAIN * decided.full.excess_over(chosen).mean
-    if WHOLE in within_limit:  # nor may it cost more than the simplest strategy
+    if WHOLE in within_limit:  # nor may it cost more than `partial`
         negligible = min(negligible, max(within_limit[WHOLE].excess_over(chosen).mean, 0.0))
     equivalent = []
     for name, candidate in within_limit.items():

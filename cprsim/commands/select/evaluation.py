@@ -66,8 +66,13 @@ class Evaluated:
         """Mean overhead plus the relative price of writes; infinite if not all finish."""
         return float(self.overhead.mean()) + self.write_cost_fraction if self.finished else inf
 
+    @property
+    def loses(self) -> bool:
+        """Whether it leaves shards stale, or loses accuracy by the curve."""
+        return self.policy.leaves_stale or bool(self.lost.loss.any())
+
     def within_limit(self, limit: Limit) -> bool:
-        """Whether the upper bound of its loss is at most the limit."""
+        """Whether it finishes, with the upper bound of its loss within the limit."""
         return self.finished and limit.bound(self.lost) <= limit.most
 
     def excess_over(self, other: Evaluated) -> Estimate:
@@ -105,9 +110,17 @@ class CandidateEvaluator:
         self._failures = pipeline.failure_blocks([self.experiment])
 
     @property
-    def losing(self) -> list[str]:
-        """The options that lose samples."""
-        return [name for name, option in self.options.items() if loses(option, self.experiment)]
+    def is_limited(self) -> bool:
+        """Whether an option loses samples, or accuracy by the curve."""
+        options = self.options.items()
+        return any(loses(option, self.experiment) or self.is_priced(n) for n, option in options)
+
+    def is_priced(self, name: str) -> bool:
+        """Whether the curve predicts, in the limit's metric, what no other number includes."""
+        policy, curve = self.policy(name, self.experiment.useful_h), self.experiment.curve
+        if policy.accuracy_model is None or curve is None or self.limit.metric is None:
+            return False
+        return curve.of_policy(policy, self.limit.metric) is not None
 
     def evaluate(self, name: str, intervals_h: Iterable[float]) -> list[Evaluated]:
         """The candidates of one option at some intervals [h], in order."""
@@ -224,8 +237,8 @@ def evaluator_of(
     n = experiment.simulation.replications
     if n is None or n < MIN_ALLOWED:
         raise ParameterError(
-            f"{'`precision`' if n is None else n} is set: a selection needs a fixed number of "
-            f"replications, at least {MIN_ALLOWED}"
+            f"{'a `precision`' if n is None else n} for replications: a selection needs a fixed "
+            f"number, at least {MIN_ALLOWED}"
         )
     compared = options_of(experiment) if options is None else options
     known = {FULL: strategy_entry(FULL), **_with_known_loss(experiment, limit, compared)}
@@ -262,7 +275,7 @@ def _with_known_loss(
     if not known:
         raise ParameterError(
             f"curve {curve.name} has no {metric.value} response for {', '.join(options)} with "
-            f"these saves; its metrics: {', '.join(curve.metrics)}"
+            f"these settings; its metrics: {', '.join(curve.metrics)}"
         )
     return known
 
@@ -304,9 +317,9 @@ def _rounded_up(value: float, digits: int) -> float:
 
 FULL = "full"
 RELOADING = (WHOLE, "cpr-mfu", "cpr-ssu", "cpr-momentum", "cpr-scar", "cpr-round-robin")
-"""The strategies under which only failed servers reload a save, the simplest first.
+"""The strategies under which only failed servers reload a save, the simplest first, a control last.
 
-They choose rows by: none (all rows), row counters, samples, optimizer state, a second copy; turns.
+They save all rows, or those chosen by row counters, samples, optimizer state, a second copy, turns.
 """
 
 

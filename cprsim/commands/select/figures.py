@@ -34,10 +34,10 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
     lines = merged(
         _points(strategy, [(candidate.upper_bound, candidate) for candidate in points])
         for strategy, points in selection.points.items()
-        if any(candidate.policy.leaves_stale for candidate in points)
+        if any(candidate.loses for candidate in points)
     )
     best = (candidate for candidate in selection.best.values() if candidate)
-    lossless = [candidate for candidate in best if not candidate.policy.leaves_stale]
+    lossless = [candidate for candidate in best if not candidate.loses]
     levels = {f"full recovery ({selection.full.interval_words})": selection.full}
     levels |= {f"{system.strategy} ({system.interval_words})": system for system in lossless}
     bands = [

@@ -68,6 +68,11 @@ class CandidateSummary:
         return {OVERHEAD: self.overhead, WAIT: Estimate(self.waiting)}
 
     @property
+    def loses(self) -> bool:
+        """Whether it leaves shards stale, or loses accuracy by the curve."""
+        return self.policy.leaves_stale or self.loss.mean > 0
+
+    @property
     def is_cheaper(self) -> bool:
         """Whether it costs significantly less than full recovery at its best interval."""
         return self.benefit.low > 0
@@ -99,7 +104,7 @@ class Selection:
     formula: tuple[CandidateSummary, ...]  # partial recovery at CPR's intervals
     notes: tuple[str, ...] = ()  # warnings, of the curve and of this selection
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not predict
-    # strategies hardly dearer than the cheapest that lose no more; the simplest is recommended
+    # strategies hardly dearer, and no lossier, than the cheapest; the simplest is recommended
     equivalent: tuple[str, ...] = field(default=(), metadata={"alias": "alike"})
     stand_in: bool = False  # whether the curve is a shipped one, measured on another model
     accuracy: str = ""  # the section of a scenario with this limit
@@ -133,7 +138,7 @@ class Selection:
 
     @property
     def chosen(self) -> CandidateSummary:
-        """The candidate with the least cost, or full recovery if no other costs surely less."""
+        """The candidate to recommend; full recovery if no other costs surely less."""
         return self.at_best[self.chosen_name]
 
     @property
@@ -163,7 +168,7 @@ class Selection:
         overhead = {money.OVERHEAD: candidate.overhead.mean * self.useful_h}
         is_auc = self.limit.quantity == Metric.AUC and isfinite(candidate.loss.mean)
         lossless = 0.0 if strategy_key(candidate.policy) is None else None
-        loss = candidate.loss.mean if is_auc and candidate.policy.leaves_stale else lossless
+        loss = candidate.loss.mean if is_auc and candidate.loses else lossless
         return JobUse(self.useful_h, overhead, candidate.n_committed, loss)
 
 
@@ -192,9 +197,9 @@ def candidate_rows(selection: Selection) -> pd.DataFrame:
 
     Columns: part (full, best, formula RULE or front), strategy, option (whose value is the interval
     of a recovery system; else empty), interval_h (infinite: never saves), n_saves (due),
-    on_failure, finished_fraction, overhead_fraction, pls, loss, benefit_fraction (full recovery's
-    overhead minus its own, paired) with their 95 % intervals, upper_bound (compared with the
-    limit), keeps (whether it is within the limit), beyond_fraction.
+    on_failure, finished_fraction; with 95 % intervals overhead_fraction, pls, loss and
+    benefit_fraction (full recovery's overhead minus its own, paired); upper_bound (compared with
+    the limit), keeps (whether it is within the limit), beyond_fraction.
     """
     parts = [
         ("full", selection.full),

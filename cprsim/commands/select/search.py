@@ -25,7 +25,7 @@ WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # factors on the number of writes, coarse sea
 NARROW = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # factors on it, fine search
 FREE_STEP = 0.3  # factor from one number of saves without stall to the next lower one
 EQUALLY_CHEAP = 1.02  # times the least cost; candidates below it count as equally cheap
-FREE_RESOLUTION = 1.15  # factor between the bounds on such saves at which the search ends
+FREE_RESOLUTION = 1.15  # their search ends at this factor between its bounds
 PARTS_RESOLVED = 100  # the search resolves the number of writes to 1 part in 100
 STEPS_BACK = 2  # steps below the number found that are also tried, at least
 WORTH_TRYING = 4.0  # largest cost of all writes, in overheads of full recovery
@@ -50,7 +50,7 @@ def best_candidate(evaluator: CandidateEvaluator, name: str, full: Evaluated) ->
         for candidate in tried
         if candidate.n_writes > 0
         and candidate.cost_fraction < max_cost
-        and (not candidate.policy.leaves_stale or candidate.within_limit(evaluator.limit))
+        and (not candidate.loses or candidate.within_limit(evaluator.limit))
     ]
     good = [candidate for candidate in good if candidate.n_writes >= n_enough] or good
     as_good = [one for one in good if one.cost_fraction <= EQUALLY_CHEAP * found.cost_fraction]
@@ -63,7 +63,7 @@ def _best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluate
     option = evaluator.options[name]
     if option.strategy not in RELOADING:
         cheapest = at_cheapest_interval(evaluator, name)
-        if not cheapest.policy.leaves_stale or cheapest.within_limit(evaluator.limit):
+        if not cheapest.loses or cheapest.within_limit(evaluator.limit):
             return cheapest
         if option.system.interval is None:
             return None
@@ -71,7 +71,7 @@ def _best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluate
 
 
 def at_cheapest_interval(evaluator: CandidateEvaluator, name: str) -> Evaluated:
-    """An option at its cheapest interval, whatever its loss; without one, as in its entry."""
+    """An option at its cheapest interval, whatever its loss; without intervals, as in its entry."""
     option = evaluator.options[name]
     if option.system.interval is None:
         return evaluator.evaluate(name, [policy_of(option, evaluator.experiment).interval_h])[0]
@@ -128,7 +128,7 @@ def _fewest_that_help(evaluator: CandidateEvaluator, name: str, enough: Evaluate
 
 
 def _at_own_interval(evaluator: CandidateEvaluator, name: str) -> list[Evaluated]:
-    """An option at the interval of its entry, and in as many equal parts; empty if it has none."""
+    """An option at its entry's interval, and the job in as many equal parts; empty without one."""
     of_paper = evaluator.options[name].strategy in STRATEGIES
     own_h = None if of_paper else evaluator.own_interval_h(name)
     if own_h is None:
@@ -165,7 +165,7 @@ def affordable_writes(
 
 
 def best_within(evaluator: CandidateEvaluator, name: str, n_most: int) -> Evaluated | None:
-    """The candidate with the fewest writes within the limit; None if no candidate is."""
+    """The fewest writes within the limit (the most, if they stall nothing); None: none is."""
     limit, n_fewest = evaluator.limit, evaluator.options[name].n_fewest
     if evaluator.save_times(name)[1] == 0:
         last = evaluator.with_writes(name, [n_most])[0]

@@ -54,7 +54,7 @@ def prepare(load: Load, replications: int | None) -> tuple[LoadedScenario, Candi
         is_own = entry.costs is not None and not _only_kept(loaded, entry.costs)
         if is_own and entry.strategy in STRATEGIES:
             message = (
-                f"`select` gives `{entry.strategy}` the section `costs`: move its costs there; "
+                f"`select` runs `{entry.strategy}` with the section `costs`: move its own there; "
                 "only systems that are no strategy of CPR may have costs of their own"
             )
             raise loaded.error(f"recovery.{number}.costs", message)
@@ -101,7 +101,9 @@ def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Sel
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
     options = evaluator.options
     counted = {name: one for name, one in finishing.items() if not options[name].system.not_counted}
-    counted = counted or {chosen.strategy: chosen}  # none: the choice does not finish
+    counted |= {
+        chosen.strategy: chosen
+    }  # even if it does not finish, or a curve of one's own counts
     assumption = decisive_assumption(
         loaded,
         {chosen.strategy: counted},
@@ -147,7 +149,7 @@ def selection_of(
     def summary(candidate: Evaluated, formula: str = "") -> CandidateSummary:
         return summary_of(candidate, evaluator, full, formula)
 
-    limited = bool(evaluator.losing)
+    limited = evaluator.is_limited
     points = _figure_points(evaluator, decided, limited, step) if explain else []
     return Selection(
         useful_h=experiment.useful_h,
@@ -175,7 +177,7 @@ def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator
     chosen = replace(experiment, policies=(decided.chosen.policy,))
     yield from warnings_of(chosen, experiment.scenario.cluster).values()
     for name, option in evaluator.options.items():
-        if loss := option.system.not_counted:
+        if (loss := option.system.not_counted) and not evaluator.is_priced(name):
             yield f"{name}: {loss}. No number includes this loss, so {name} is not recommended."
     for name, candidate in decided.candidates_within_limit.items():
         if candidate.policy.tax.nodes > 0:
@@ -270,7 +272,7 @@ def _figure_points(
         if (limited and name == FULL) or option.system.interval is None:
             continue
         chosen = decided.full if name == FULL else decided.best[name]
-        lossless = chosen is not None and not chosen.policy.leaves_stale
+        lossless = chosen is not None and not chosen.loses
         lowest, n = option.n_fewest, N_LOSSLESS if lossless else N_POINTS
         most = affordable_writes(evaluator, name, decided.full, POINTS_COST)
         if lossless and chosen is not None:  # others may be slow to simulate

@@ -327,7 +327,7 @@ def _accuracy(
     """Its accuracy loss: none, within the limit, a known amount, or unknown."""
     if not (policy.leaves_stale or facts.not_counted):
         return KEPT
-    if is_held and not facts.not_counted:
+    if is_held:
         return WITHIN
     return PRICED if isfinite(summary["auc_loss"].mean) else UNPRICED
 
