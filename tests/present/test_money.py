@@ -82,7 +82,7 @@ def test_a_selection_names_the_unknown_input_that_would_turn_it(scenario: Path) 
     answer = cprsim.select(scenario, [unknown], target_pls=0.05, replications=100)
     (flip,) = answer.frames["unknown"].to_dict("records")
     assert (flip["key"], flip["simulated"]) == ("failures.mtbf", True)
-    assert "At these intervals, by total cost:" in " ".join(answer.document.remarks)
+    assert "With these saves, by total cost:" in " ".join(answer.document.remarks)
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,8 @@ def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Sel
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
     options = evaluator.options
     counted = {name: one for name, one in finishing.items() if not options[name].system.not_counted}
-    counted |= {
-        chosen.strategy: chosen
-    }  # even if it does not finish, or a curve of one's own counts
+    # the choice even if it does not finish, or only a curve of one's own counts its loss
+    counted |= {chosen.strategy: chosen}
     assumption = decisive_assumption(
         loaded,
         {chosen.strategy: counted},
