@@ -188,7 +188,7 @@ class RunningJob:
         start(self.sim)
 
     def find_next_event(self) -> None:
-        """Begin what is due, skip whole cycles of work and save, and find the job's next event."""
+        """Begin due saves and loads, skip whole cycles of work and save, find the next event."""
         job, free = self.job, self.cluster.free
         while job.status == RUNNING:
             self.prepare_draws()

@@ -111,6 +111,13 @@ def test_an_input_that_moves_nothing_that_is_shown_is_said_to_hardly_move_it() -
     said = "The answer hardly depends on `costs.detect` (assumed: 1 s): with 3 s, "
     assert turns_on(none).startswith(said)
     assert turns_on(replace(none, overhead_tried=0.06)).startswith("The answer depends most on ")
+    unsure = turns_on(replace(none, overhead_tried=0.06, half_width=0.02))
+    assert "full costs 6.00 ± 2.00 % instead of 5.00 %" in unsure
+
+
+def test_an_effect_of_few_failures_has_its_interval() -> None:
+    found = turning(RECALLED, SOON)
+    assert 0 < found.half_width < found.overhead_tried
 
 
 def test_nothing_turns_on_what_was_given() -> None:

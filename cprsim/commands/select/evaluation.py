@@ -116,7 +116,7 @@ class CandidateEvaluator:
         return any(loses(option, self.experiment) or self.is_priced(n) for n, option in options)
 
     def is_priced(self, name: str) -> bool:
-        """Whether the curve predicts, in the limit's metric, what no other number includes."""
+        """Whether the curve alone prices its accuracy loss, in the limit's metric."""
         policy, curve = self.policy(name, self.experiment.useful_h), self.experiment.curve
         if policy.accuracy_model is None or curve is None or self.limit.metric is None:
             return False
