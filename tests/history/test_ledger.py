@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.interval_coverage import ledger, rows_of
+from cprsim.logs.jobs.causes import is_planned
 from cprsim.results.pipeline import replay, simulate
 from tests.history.making import BEGINS_NS, damaged, exported, ledger_of, told
 from tests.making import maker, small_scenario
@@ -163,3 +164,16 @@ def test_damaged_logs_give_the_hours_within_a_few_percent() -> None:
         most_error, most_width = (0.10, 0.3) if part.endswith("detect") else (0.03, 0.2)
         assert abs(error.mean()) < most_error, part
         assert np.median(width) < most_width, part
+
+
+def test_ends_are_planned_in_the_words_of_schedulers_and_people() -> None:
+    planned = (
+        "0, 0:0, exit_code=0, DeadlineExceeded, TERM_RUNLIMIT, TO, killed by user, "
+        "CANCELLED by 1001, end of allocation, job exceeded walltime, KeyboardInterrupt"
+    )
+    failed = (
+        "0:9, exit 10, DEADLINE_EXCEEDED, TERM_MEMLIMIT, F, aborted, killed by OOM, "
+        "memory allocation, SIGTERM, Timeout: NCCL"
+    )
+    assert [word for word in planned.split(", ") if not is_planned(word)] == []
+    assert [word for word in failed.split(", ") if is_planned(word)] == []

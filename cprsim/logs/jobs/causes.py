@@ -7,19 +7,28 @@ import re
 from cprsim.failures.outages import PLANNED_WORK
 
 NO_CAUSE = ("", "-", "nan", "none", "null")
-DONE = (*NO_CAUSE, "finished", "completed", "complete", "succeeded", "success", "done", "ok")
+DONE = (*NO_CAUSE, "finished", "completed", "complete", "succeeded", "success", "done", "ok", "cd")
+EXIT_0 = re.compile(r"((exit(ed)?|return(ed)?)( with)?( code| status)?[ :=]*)?0(:0)?")
+PERSON = "by (user|owner|admin|operator)"
 PLANNED_END = re.compile(
-    r"(slurm |job |due to |reached |hit )*(the )?(time ?out|time ?limit|wall ?time( limit)?)"
-    r"( reached| exceeded| hit)?|(graceful )?preempt(ed|ion)?( with notice)?|"
-    r"(user |job )?(cancel(l?ed)?|stop(ped)?|paused?|suspended)|(re)?queued?|requeue hold|"
-    rf"(stop|end|shutdown|restart)( window)?|({PLANNED_WORK}|graceful).*|deadline"
+    r"(slurm |job |due to |reached |hit |exceeded )*(the )?"
+    r"(time ?out|time ?limit|wall ?time( limit)?)( reached| exceeded| hit)?|"
+    r"(graceful )?preempt(ed|ion)?( with notice)?|end of allocation|deadline(exceeded)?|"
+    rf"(user |job )?(cancel(l?ed)?|stop(ped)?|paused?|suspended)( {PERSON})?|"
+    rf"user abort(ed)?|(abort|kill|terminat)ed {PERSON}|keyboard ?interrupt|sigint|scancel|"
+    rf"(re)?queued?|requeue hold|(stop|end|shutdown|restart)( window)?|({PLANNED_WORK}|graceful).*|"
+    r"to|ca|pr|dl|term (runlimit|owner|admin|preempt)"  # short states of Slurm, reasons of LSF
 )
 
 
 def word_of(text: str) -> str:
-    """Return a cause in lower case, without suffix (`CANCELLED by 7`, not `Timeout: NCCL`)."""
-    word = re.sub(r"[\s_-]+", " ", text.casefold())
-    return re.sub(r"((?<!out)( by | \(|:)|\+$| \(?\d).*", "", word).strip()
+    """Return a cause in lower case, without suffix (`CANCELLED by 7`, not `Timeout: NCCL`).
+
+    The exit status 0 is `ok`.
+    """
+    word = re.sub(r"[\s_-]+", " ", text.casefold()).strip()
+    word = DONE[-2] if EXIT_0.fullmatch(word) else word
+    return re.sub(rf"((?<!out)( (?!{PERSON})by | \(|:)|\+$| \(?\d).*", "", word).strip()
 
 
 def is_planned(text: str) -> bool:
