@@ -172,7 +172,7 @@ def _costs(result: FleetResult) -> Table:
 
 def _month(result: FleetResult) -> str:
     """A month of the cluster; of one job alone, of its work."""
-    return MONTH if result.n_jobs > 1 else WORK
+    return WORK if result.is_work else MONTH
 
 
 def _unit(result: FleetResult) -> str:

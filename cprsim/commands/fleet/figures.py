@@ -65,7 +65,7 @@ def _percent(option: FleetOption, statistic: str) -> float:
 
 def _unit(result: FleetResult) -> tuple[float, str]:
     """The divisor and the unit of the shown costs; of one job alone per month of its work."""
-    month = "month of work" if result.n_jobs == 1 else "month"
+    month = "month of work" if result.is_work else "month"
     if result.has_money:
         return 100.0, f"{result.currency or 'money'} per {month}"
     return 1.0, f"node-hours per {month}"

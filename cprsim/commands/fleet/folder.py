@@ -36,6 +36,7 @@ class FleetResult:
     n_jobs: int = field(metadata={"alias": "jobs"})
     n_kinds: int = field(metadata={"alias": "kinds"})
     window_h: float
+    is_work: bool  # whether the window is the work of one job alone
     histories: int
     shared: Mapping[str, str]  # what jobs share, in words
     currency: str | None  # None: nothing has a price
@@ -79,6 +80,7 @@ def write_fleet(
             n_jobs=sum(n_jobs),
             n_kinds=len(n_jobs),
             window_h=fleet.window_h,
+            is_work=fleet.jobs == 1 and fleet.window_h == loaded.scenario.job.useful_h,
             histories=fleet.histories,
             shared={key: str(section[key]) for key in SHARED if key in section},
             currency=None if prices is None else prices.label,
