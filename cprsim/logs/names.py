@@ -49,14 +49,17 @@ def one_node_each(
     others = plain[~not_said & ~is_none]
     if len(others) and others.str.contains(r"[^\W\d_]").all():  # no number is a name
         is_none |= not_said
-    bare = others[~others.str.contains(r"\d")]
+    has_blank = others.str.contains(r"\s").astype(bool)
+    usual = frozenset[str]().union(*map(_forms, others[~has_blank]))
+    is_list = others.map(lambda name: bool(_forms(name) & usual) or _has_several(name, usual))
+    bare = others[~others.str.contains(r"\d") | (has_blank & ~is_list.astype(bool))]  # 2x gpu
     is_bare = table[column].isin(names[bare.index]) & (len(bare) <= MOSTLY * len(others))
     if is_bare.any() and (sums := _sums(table, is_bare)).any():
         counted["no_failure", "row(s) that sum up those above"] += int(sums.sum())
         return one_node_each(table[~sums], column, path, counted)
     n, shown = int(is_bare.sum()), ", ".join(map(one_line, bare.iloc[:MOST_NAMES_SHOWN]))
     way = f"--ignore {one_line(quote(column + '=' + ','.join(bare)), LONGEST)} leaves them out"
-    odd = f"row(s) of nodes without a number, where others have one: {shown} ({way})"
+    odd = f"row(s) of nodes without a number or with a blank, unlike the others: {shown} ({way})"
     if n > MUCH * len(table) and len(bare) <= FEW * len(others):
         raise trace_error(path, None, str(Note("inferred", n, odd)), column)
     counted["inferred", odd] += n

@@ -236,8 +236,8 @@ GOOD = {
     "a node without a number": Small(
         TIDY + "".join(f"n{day},2024-01-{day},2024-01-{day}\n" for day in range(10, 20))
         + "login,2024-01-20,2024-01-21\n", {}, {"n_outages": 11},
-        ("1 row of nodes without a number, where others have one: login (--ignore node=login "
-         "leaves them out)",),
+        ("1 row of nodes without a number or with a blank, unlike the others: login (--ignore "
+         "node=login leaves them out)",),
     ),
     "lists of nodes in JSON": Small(
         '{"node": ["a", "b"], "start": "2024-05-01", "gpus": [1, 2, 3]}\n'
@@ -435,7 +435,7 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     ),
     (f"{TIDY}n1>n2,2024-01-01,\n", {}, ":2: ", "'n1>n2' is no node"),
     (f"{TIDY}x,2024-01-01,\n" + "".join(f"n{n},2024-01-02,\n" for n in range(5)), {}, ": node: ",
-     "1 row of nodes without a number, where others have one: x (--ignore node=x leaves them"),
+     "1 row of nodes without a number or with a blank, unlike the others: x (--ignore node=x leaves"),
     (CAUSES, {}, ":1: columns: ", "'cause' (words that take turns"),
     (DAILY % (",text", *[f",{XID % (13, day)}" for day in range(24)]), {"format": "tidy"},
      ":1: columns: ", "write the lines of the kernel's log"),
