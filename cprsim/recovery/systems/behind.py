@@ -69,9 +69,11 @@ def async_save(
         step_h = job.needed("step_h", "without `every` it")
         every_h = step_h * checkfreq_steps(step_h, stall_h + behind_h, stall_h)
     else:
-        # saves in flight share the storage's bandwidth
-        busy_h = max(behind_h / o.in_flight, min(behind_h, written * (job.write_h or 0.0)))
+        alone_h = min(behind_h, written * (job.write_h or 0.0))
+        busy_h = max(behind_h / o.in_flight, alone_h)
         every_h = o.every or build.interval_h(job, stall_h, busy_h)
+        if every_h < busy_h:  # the saves in flight share the storage's bandwidth
+            behind_h = max(behind_h, o.in_flight * alone_h)
     load = Constant(copy_h) if direct else job.load
     return Policy(
         o.name,

@@ -14,7 +14,7 @@ import pytest
 from cprsim.commands.reproduce.systems import expert_staleness, poisson, portion_of_lost_tokens
 from cprsim.job.distributions import Constant
 from cprsim.job.policy import Reach, Scope
-from cprsim.job.records import Clock
+from cprsim.job.records import Clock, Storage
 from cprsim.recovery.systems.behind import bits_for, checkfreq_steps, mean_fractions
 from cprsim.recovery.systems.elastic import recycled_speeds
 from cprsim.recovery.systems.memory import standbys
@@ -54,6 +54,9 @@ LONG = {"useful_h": 1e6}
 PLANS: list[tuple[str, dict[str, Any], dict[str, Any], str, float | tuple[float, ...]]] = [
     # options, changes of the job, what of the policy: of a capture by number, or the tax
     ("pccheck", {"in_flight": 4}, {}, "every 0", (SNAPSHOT_H + PERSIST_H) / 4),  # as there is room
+    # one copy of half the state takes the storage .5 h: four at a time take 2 h each
+    ("pccheck", {"in_flight": 4, "every": 0.25},
+     {"replicas": 2, "storage": Storage(8.0, shard_bytes=1.0)}, "takes 0", (0.0, 2.0)),
     ("checkfreq", {}, {}, "every 0", 21 * STEP_H),  # 9 steps written; .0625 in 19 is 5.3 %
     # of .125 h of snapshot a step hides half; the rest and the copy of .25 h take 5 steps
     ("byterobust", {}, {"save_background": Constant(SNAPSHOT_H)}, "every 0", 5 * STEP_H),
