@@ -202,7 +202,7 @@ class OverLink:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Storage of checkpoints. Simultaneous saves and loads share its bandwidth evenly.
+    """Storage of checkpoints. The servers of a save, and loads, share its bandwidth evenly.
 
     As a cost it is a transfer, whose time follows from the bandwidth that is free at the moment.
     """

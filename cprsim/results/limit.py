@@ -94,14 +94,13 @@ class Limit:
 
     @property
     def bound_words(self) -> str:
-        """Name of the bound, with its confidence."""
-        return f"{100 * self.confidence:g} % upper bound"
+        """Name of the bound, with its confidence and the share of the jobs."""
+        of = "" if self.risk is None else f" for {100 * self.risk:g} % of the jobs"
+        return f"{100 * self.confidence:g} % upper bound{of}"
 
     def held(self, mean: float, bound: float) -> HeldLimit:
         """A loss with the one bound that is compared with the limit."""
-        of = "" if self.risk is None else f" for {100 * self.risk:g} % of the jobs"
-        words = f"{self.bound_words}{of}"
-        return HeldLimit(self.words, self.column, self.most, mean, bound, words)
+        return HeldLimit(self.words, self.column, self.most, mean, bound, self.bound_words)
 
     def target(self, mean: float, low: float) -> HeldLimit:
         """An expected loss that is meant to be this one, and its bound from below."""

@@ -260,7 +260,7 @@ Cost = Annotated[
 
 
 class StorageSection(Model):
-    """Storage of checkpoints; concurrent saves and loads share its bandwidth evenly."""
+    """Storage of checkpoints; the servers of a save, and loads, share its bandwidth evenly."""
 
     bandwidth_bytes_per_h: Bandwidth = Field(description="Of the storage as a whole [bandwidth].")
     per_server_bytes_per_h: Bandwidth | None = Field(

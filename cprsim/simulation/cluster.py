@@ -48,7 +48,7 @@ class SharedCluster:
 
     Parameters
     ----------
-    n_nodes : maximum slots of all running jobs; a job also waits for free nodes; None: unlimited
+    n_nodes : limit of slots in use; a job waits for slots, then for nodes; None: unlimited
     n_spares : additional nodes to replace failed ones; None: a spare is always free
     storage_bytes_per_h : bandwidth of all saves and loads together; infinite: not shared
     """
@@ -62,7 +62,7 @@ class SharedCluster:
         self.env = TickClock()
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
         self.job_slots = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
-        self.n_to_discard = 0  # after repair, as their jobs have left; if nodes are unlimited
+        self.n_to_discard = 0  # nodes in repair whose job has left, if nodes are unlimited
         self.storage: SharedStorage | None = None
         if storage_bytes_per_h < inf:
             self.storage = SharedStorage(self.env, storage_bytes_per_h)
@@ -134,7 +134,7 @@ class JobResult(NamedTuple):
     n_failures: int
     n_saves: int
     hours: list[float]  # in the order of `policy.parts`
-    losses: Floats  # a row per reverted shard, (n, N_OF_LOSS)
+    losses: Floats  # a row per shard left stale, (n, N_OF_LOSS)
 
 
 # --------------------------------------------------------------------------- a job

@@ -30,7 +30,7 @@ ALWAYS_CURRENT = NEVER_WRITTEN - 1  # order of writing of what is always current
 
 
 def begin(sim: Sim) -> None:
-    """Stand at the start of a job: outside tiers hold the content 0."""
+    """Reset to the start of a job: outside tiers hold the content 0."""
     spec, job, slots = sim.spec, sim.job, sim.slots
     for n in range(job.n_recent):
         slot = slots[n].recent

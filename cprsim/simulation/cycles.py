@@ -31,7 +31,7 @@ from cprsim.simulation.spec import (
     Spec,
 )
 from cprsim.simulation.state import Flight, Sim
-from cprsim.simulation.step import Next, book_work, hours_of, lose, others_at_h
+from cprsim.simulation.step import Next, book_work, hours_of, others_at_h, record_stale_shard
 from cprsim.simulation.strikes import ScopedStrikes, next_failure
 
 # --------------------------------------------------------------------------- cycles
@@ -357,7 +357,7 @@ def closed_form_steps(
             job.course += 1
         elif n_loads:
             job.progress_h = progress_h
-            lose(sim, strikes.slot[strikes.first_slot[failure]], content_h)
+            record_stale_shard(sim, strikes.slot[strikes.first_slot[failure]], content_h)
         chunk, failure = next_chunk, following
     job.now_h, job.progress_h, job.frontier_h = now_h, progress_h, frontier_h
     job.hours[LOST] += lost_h

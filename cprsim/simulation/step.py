@@ -1,4 +1,4 @@
-"""The behaviour of a job: the model at a glance, in the order of `docs/model.md`.
+"""The behaviour of a job: the model at a glance (`docs/model.md`).
 
 A driver takes a job from instant to instant; `replications` is compiled, `cluster` is SimPy::
 
@@ -64,7 +64,7 @@ class Next(NamedTuple):
 
 
 class FailedSlots(NamedTuple):
-    """A failure; without slots: a planned stop or the notice of silent errors, of all of them."""
+    """A failure; without slots: a planned stop or the notice of silent errors, of all slots."""
 
     scope: int  # number among the job's, or NOTICE: it is announced
     slots: Ints
@@ -77,7 +77,7 @@ NOTHING_NEXT = Next(inf, inf, inf, 0.0, inf, inf)
 
 
 def start(sim: Sim) -> None:
-    """Stand at the start of the job."""
+    """Reset the job to its start."""
     spec, job, slots = sim.spec, sim.job, sim.slots
     for n in range(job.n_recent):
         slot = slots[n].recent
@@ -118,7 +118,7 @@ def next_event(sim: Sim, fails_at_h: float) -> Next:
     spec, job = sim.spec, sim.job
     while True:
         blocked = job.blocked_by != NONE
-        works = not blocked and works_on(sim)
+        works = not blocked and begin_work(sim)
         if job.status != RUNNING:
             return NOTHING_NEXT
         if job.now_h >= spec.end_h:
@@ -154,12 +154,12 @@ def next_event(sim: Sim, fails_at_h: float) -> Next:
 
 
 @inlined
-def works_on(sim: Sim) -> bool:
+def begin_work(sim: Sim) -> bool:
     """Begin the saves that are due; return whether the job works from here on; end it if done."""
     spec, job = sim.spec, sim.job
     if job.stalled_by != NONE or job.waits_for != NONE:
         return False
-    # a node came on the cluster, and what else ends now may block the job before it saves
+    # an event that is still due now may block the job before it saves
     if others_at_h(sim) <= job.now_h + SAME_INSTANT * spec.useful_h:
         return False
     if saves.is_due(spec, saves.next_due(sim), job.progress_h):
@@ -177,7 +177,7 @@ def works_on(sim: Sim) -> bool:
 
 @inlined
 def others_at_h(sim: Sim) -> float:
-    """When something happens that neither work, saves nor failures bring about."""
+    """Instant of the next event of recoveries, stops or the horizon."""
     spec, job = sim.spec, sim.job
     at_h = min(spec.end_h, job.stage_ends_at_h, job.link_ends_at_h)
     at_h = min(at_h, job.noticed_at_h, job.stops_at_h)
@@ -197,7 +197,7 @@ def hours_of(work_h: float, per_h: float) -> float:
 
 @inlined
 def advance(sim: Sim, to_h: float, event: Next) -> None:
-    """On to an instant, not after the next event: book the hours up to then."""
+    """Advance to an instant, at most the next event's, and book the hours up to then."""
     job = sim.job
     passed_h = to_h - job.now_h
     job.now_h = to_h
@@ -275,7 +275,7 @@ def end(sim: Sim) -> None:
 
 
 def stop(sim: Sim, no_slots: FailedSlots) -> None:
-    """A planned stop: the job saves, unless a recovery blocks it, and then all stand."""
+    """Begin a planned stop, after a save if it has one and no recovery blocks the job."""
     spec, job = sim.spec, sim.job
     saved = job.waits_for == STOPPING
     number = floor(job.now_h / spec.stop_every_h * (1.0 + ROUNDING)) + 1
@@ -298,12 +298,12 @@ def stop(sim: Sim, no_slots: FailedSlots) -> None:
     strike(sim, no_slots)
     recover(sim, no_slots, job.n_stops - 1)
     for capture in range(spec.n_captures):
-        if saved:  # the save stands for all that is due
+        if saved:  # the save replaces all that are due
             saves.stand_on_grid(sim, capture, job.progress_h)
 
 
 def whole_save_h(sim: Sim, capture: int) -> float:
-    """Hours until a whole save is valid, and before it that of a tier that it is copied from."""
+    """Hours until a whole save is valid, with the save of the tier that it is copied from."""
     spec, job, total_h = sim.spec, sim.job, 0.0
     while capture != NONE:
         of, number = spec.captures[capture], job.saves[capture].n_begun
@@ -320,7 +320,7 @@ def whole_save_h(sim: Sim, capture: int) -> float:
 def fail(sim: Sim, failure: FailedSlots) -> None:
     """Apply a failure, or its warning, to the job."""
     spec, job = sim.spec, sim.job
-    if failure.scope == spec.stop != NOTICE:
+    if spec.stop != NONE and failure.scope == spec.stop:
         stop(sim, failure)
         recoveries.refresh(sim)
         return
@@ -344,7 +344,7 @@ def fail(sim: Sim, failure: FailedSlots) -> None:
 
 
 def meet(sim: Sim, failure: FailedSlots) -> None:
-    """A failure takes the slots that have nodes, unless the job is given up."""
+    """Apply a failure, or give up a job that hardly advances."""
     spec, job = sim.spec, sim.job
     if failure.scope == spec.silent:
         copies.drop_beyond(sim, job.error_h)
@@ -368,13 +368,13 @@ def meet(sim: Sim, failure: FailedSlots) -> None:
 
 
 def strike(sim: Sim, failure: FailedSlots) -> None:
-    """List the struck slots; their memory is wiped, and their nodes go to repair."""
+    """List the struck slots; their memory is wiped, and lost nodes go to repair."""
     spec, job, slots = sim.spec, sim.job, sim.slots
     of, all_slots = spec.scopes[failure.scope], failure.scope in (spec.silent, spec.stop)
     job.n_struck = 0
     for n in range(spec.n_slots if all_slots else len(failure.slots)):
         slot = n if all_slots else failure.slots[n]
-        if slots[slot].requested:  # it has no node
+        if slots[slot].requested:  # it waits for a node
             continue
         slots[job.n_struck].struck = slot
         job.n_struck += 1
@@ -388,7 +388,7 @@ def strike(sim: Sim, failure: FailedSlots) -> None:
 
 
 def note_failed(sim: Sim, failure: FailedSlots) -> None:
-    """A line for each slot that is struck, or has no node to be struck."""
+    """Log each struck slot as failed, the others as missed."""
     stopped = sim.job.blocked_by == PLANNED
     all_slots = failure.scope == sim.spec.silent and not stopped
     for n in range(sim.spec.n_slots if all_slots else len(failure.slots)):
@@ -406,8 +406,8 @@ def recover(sim: Sim, failure: FailedSlots, nth: int) -> None:
     """
     spec, job, slots = sim.spec, sim.job, sim.slots
     chosen, source, content_h = copies.choose(sim, failure.scope)
-    number = chosen if chosen != NONE else spec.n_rules - 1
-    rule, reverts = spec.rules[number], copies.reverts_of(spec, chosen)
+    applied = chosen if chosen != NONE else spec.n_rules - 1
+    rule, reverts = spec.rules[applied], copies.reverts_of(spec, chosen)
     load_h = loads_h(sim, source, nth)
     back_to_h, n_lost = job.progress_h, 0
     if reverts == ALL:
@@ -438,7 +438,7 @@ def recover(sim: Sim, failure: FailedSlots, nth: int) -> None:
     recoveries.take_over(sim, place, reverts == ALL)
     job.n_begun += 1
     recovery = sim.recoveries[place]
-    recovery.rule, recovery.stage, recovery.number = number, -1, nth
+    recovery.rule, recovery.stage, recovery.number = applied, -1, nth
     recovery.serial, recovery.begun, recovery.kind = job.serial, job.n_begun, NONE
     recovery.of_all = reverts == ALL
     recovery.hands_over = n_lost > 0
@@ -460,7 +460,7 @@ def recover(sim: Sim, failure: FailedSlots, nth: int) -> None:
 
 
 def loads_h(sim: Sim, source: int, nth: int) -> float:
-    """Hours to load from a source, and the corrupt contents that are tried before."""
+    """Hours to load from a source, with the corrupt contents that are tried before."""
     spec, job, total_h = sim.spec, sim.job, 0.0
     for n in range(spec.n_tiers):
         n_loads = job.tries[n] + (n == source)
@@ -470,7 +470,7 @@ def loads_h(sim: Sim, source: int, nth: int) -> float:
 
 
 def take_shards(sim: Sim, source: int, whole: bool, content_h: float, loses: bool) -> None:
-    """Roll back the shards of a tier's struck slots, or of all, while the other slots continue.
+    """Revert the shards of a tier's struck slots, or of all its slots.
 
     Parameters
     ----------
@@ -483,11 +483,11 @@ def take_shards(sim: Sim, source: int, whole: bool, content_h: float, loses: boo
             recoveries.take_load(sim, slot)
             note(sim, EventKind.REVERTED, slot)
             if loses:
-                lose(sim, slot, content_h)
+                record_stale_shard(sim, slot, content_h)
 
 
-def lose(sim: Sim, slot: int, content_h: float) -> None:
-    """A shard alone goes back to a content."""
+def record_stale_shard(sim: Sim, slot: int, content_h: float) -> None:
+    """Count the lost work of a shard that alone goes back to a content."""
     job, slots, losses = sim.job, sim.slots, sim.losses
     fresh_h = content_h
     if slots[slot].course == job.course:

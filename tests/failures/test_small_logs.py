@@ -435,7 +435,7 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     ),
     (f"{TIDY}n1>n2,2024-01-01,\n", {}, ":2: ", "'n1>n2' is no node"),
     (f"{TIDY}x,2024-01-01,\n" + "".join(f"n{n},2024-01-02,\n" for n in range(5)), {}, ": node: ",
-     "1 row of nodes without a number or with a blank, unlike the others: x (--ignore node=x leaves"),
+     "1 row of nodes without a number or with a blank, unlike the others: x (--ignore node=x"),
     (CAUSES, {}, ":1: columns: ", "'cause' (words that take turns"),
     (DAILY % (",text", *[f",{XID % (13, day)}" for day in range(24)]), {"format": "tidy"},
      ":1: columns: ", "write the lines of the kernel's log"),

@@ -272,8 +272,8 @@ UNFIT = replace(curve_of(partial=0.01), unfit=("3 seeds are too few",))
         (2000, None, auc(0.001), "needs a staleness curve"),
         (2000, curve_of(), Limit(Metric.LOG_LOSS, 0.001), "has no log.loss response"),
         (2000, UNFIT, auc(0.001), "hand is not fit for use.*3 seeds are too few"),
-        (None, curve_of(), auc(0.001), "^a `precision` for replications"),
-        (99, curve_of(), auc(0.001), "^99 for replications"),
+        (None, curve_of(), auc(0.001), "at least 100: not a `precision`"),
+        (99, curve_of(), auc(0.001), "at least 100: not 99"),
     ],
 )
 def test_what_can_not_be_decided_is_refused(

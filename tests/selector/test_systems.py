@@ -244,7 +244,7 @@ def test_it_names_the_option_and_no_loss(tmp_path: Path) -> None:
     whole = choose(made, None, NO_LIMIT, explain=True)
     assert set(whole.points) == {"full", "gemini", "often"}
     text = said_of(whole)
-    assert "No compared option loses samples, so no limit is needed." in text
+    assert "No compared option leaves shards stale, so no limit is needed." in text
     assert re.search(r"gemini \(recommended\) +[\d.]+ (h|min|s) \(remote_every\)", text)
     assert "PLS" not in text
     assert "limit" not in text.replace("no limit is needed", "")
@@ -293,7 +293,7 @@ def test_a_limit_holds_for_a_system_that_a_curve_prices(tmp_path: Path) -> None:
         ),
         (
             "{strategy: full, costs: {save: 3 s}}, gemini",
-            "recovery.0.costs: `select` runs `full` with the section `costs`",
+            "recovery.0.costs: `select` ignores costs of `full`",
         ),
         ("{strategy: gemini, name: full}", "recovery: `full` is the name of a compared strategy"),
     ],
@@ -318,8 +318,8 @@ recovery: [full]
 """
     found = cprsim.select(text, replications=100)
     assert found.document.answer == [
-        "Use none of these: under full recovery 0 % of the jobs finish, and under no other of "
-        "known, allowed loss do all."
+        "Use none of these: full recovery finishes 0 % of the jobs, and no other option of known, "
+        "allowed loss finishes all."
     ]
     assert (found.values["recommended"], found.values["recommendation"]) == (None, None)
     assert not found.frames["strategies"]["recommended"].any()

@@ -41,9 +41,9 @@ def select(
 
     Every candidate is simulated with the scenario's failures. A staleness curve predicts losses of
     accuracy; the loss's upper confidence bound must not exceed the limit. Full recovery is
-    compared at its own best interval, and recommended unless a candidate costs significantly less.
-    Recovery systems of the scenario are compared, too; no limit is needed if no candidate loses
-    samples. A limit given here replaces all limits of the scenario.
+    compared at its own best interval, and recommended unless a candidate of known loss costs
+    significantly less. Recovery systems of the scenario are compared, too; no limit is needed if no
+    candidate leaves shards stale. A limit given here replaces all limits of the scenario.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def select(
     target_pls : float or str, optional
         Allowed portion of lost samples, as in CPR: 0.05 or 5%; default: the limit of the scenario.
     max_loss : mapping or sequence of str, optional
-        Allowed loss in another metric of the curve, such as ne=0.0005.
+        Allowed loss in another metric of the curve, such as ne=0.0005; default: the scenario's.
     confidence : float, optional
         Confidence of the upper bound; default: the scenario's, or 0.95.
     risk : float or str, optional
@@ -67,7 +67,7 @@ def select(
     seed : int, optional
         Seed of all random numbers; default: the scenario's.
     replications : int, optional
-        Replications of each candidate; default: enough to distinguish candidates.
+        Replications of each candidate; default: 100 to 4,000, by the number of failures.
     folder : str or Path, optional
         Folder of the results folders. None: nothing is kept.
 
@@ -77,7 +77,7 @@ def select(
         ``frames["strategies"]``: each strategy at its best interval, whether it is recommended,
         and its entry in a scenario. ``frames["candidates"]``: the candidates of the figure and of
         CPR's formulas.
-        ``values["recommended"]``, ``values["recovery"]`` (the section of a scenario).
+        ``values["recommendation"]``, ``values["recovery"]`` (the section of a scenario).
 
     Raises
     ------

@@ -89,7 +89,7 @@ def answer_of_select(selection: Selection, **about: Any) -> Answer:
 
 
 def _recommended(selection: Selection) -> dict[str, Any] | None:
-    """The choice, compared with full recovery or the cheapest other; None: no strategy finishes."""
+    """The choice, compared with full recovery or the cheapest other; None: it may not finish."""
     chosen, full = selection.chosen, selection.full
     if chosen.finished_fraction < 1:
         return None
@@ -178,12 +178,9 @@ def _table(selection: Selection, name: str) -> Table:
 def _limit(selection: Selection) -> str:
     limit = selection.limit
     if not selection.limited:
-        return "No compared option loses samples, so no limit is needed."
-    bound = f"Limit: the {limit.bound_words} of the"
-    if limit.risk is None:
-        return f"{bound} expected {limit.words} must not exceed {limit.most:g}."
-    quantile = f"{100 * limit.risk:g} % quantile of the jobs' {limit.words}"
-    return f"{bound} {quantile} must not exceed {limit.most:g}."
+        return "No compared option leaves shards stale, so no limit is needed."
+    expected = "expected " if limit.risk is None else ""
+    return f"Limit of the {expected}{limit.words}: {limit.most:g} ({limit.bound_words})."
 
 
 def _cells(selection: Selection, candidate: CandidateSummary, *, waits: bool) -> list[str]:
@@ -215,8 +212,8 @@ def _decision(selection: Selection) -> list[str]:
     chosen, full = selection.chosen, selection.full
     if selection.recommended is None:
         return [
-            f"Use none of these: under full recovery {percent(full.finished_fraction)} of the jobs "
-            "finish, and under no other of known, allowed loss do all."
+            f"Use none of these: full recovery finishes {percent(full.finished_fraction)} of the "
+            "jobs, and no other option of known, allowed loss finishes all."
         ]
     costs = f"{percent(chosen.overhead.mean)} of useful time"
     entry = f"In the scenario: recovery: [{selection.entries[chosen.strategy]}]"
@@ -252,6 +249,8 @@ def _why_full(selection: Selection) -> str:
     costs = percent(nearest.overhead.mean)
     if nearest.benefit.high < 0:
         return f"{nearest_words} costs more: {costs}."
+    if nearest.benefit.low == nearest.benefit.high == 0:
+        return f"{nearest_words} costs equally much."
     if nearest.is_cheaper:
         return f"{nearest_words} costs {costs}, and its accuracy loss is unknown."
     less = ends(100 * nearest.benefit.low, 100 * nearest.benefit.high)

@@ -19,7 +19,7 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.limit import Limit
 
 EQUAL_BELOW = 5e-5  # of useful time; overheads with a smaller difference count as equal
-NEGLIGIBLE_GAIN = 0.02  # of the gain over full recovery: too little for sub-saves
+NEGLIGIBLE_GAIN = 0.02  # of the gain over full recovery: most by which equivalents cost more
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +31,22 @@ class StrategyDecision:
     chosen: Evaluated
 
     @property
-    def candidates_within_limit(self) -> dict[str, Evaluated]:
-        """The best candidate of each option that has one within the limit, by name."""
+    def best_by_option(self) -> dict[str, Evaluated]:
+        """The best candidate of each option that has one, by name."""
         return {name: candidate for name, candidate in self.best.items() if candidate is not None}
 
     @property
     def at_best(self) -> dict[str, Evaluated]:
-        """Full recovery, and the options within the limit, by name."""
-        return {FULL: self.full, **self.candidates_within_limit}
+        """Full recovery, and each option that has a candidate, by name."""
+        return {FULL: self.full, **self.best_by_option}
 
 
 def decide(evaluator: CandidateEvaluator, step: Callable[[], None]) -> StrategyDecision:
-    """Choose between full recovery and the options within the limit, each at its best.
+    """Choose between full recovery and the other options, each at its best.
 
     The choice begins with full recovery. Each option in turn replaces the current choice if its
-    accuracy loss is known and it costs significantly less: the 95 % interval of the paired
-    difference excludes 0.
+    accuracy loss is known and its overhead is significantly smaller: the 95 % interval of the
+    paired difference excludes 0.
     """
     cheapest, best_of = at_cheapest_interval(evaluator, FULL), dict[str, Evaluated | None]()
     full = best_candidate(evaluator, FULL, cheapest) or cheapest
@@ -82,14 +82,14 @@ def simplest(
     Equivalent: hardly more overhead than the choice, and no significantly larger loss. The loss
     is compared at the choice's interval or, if overheads are equal, at the candidate's best.
     """
-    chosen, within_limit = decided.chosen, decided.candidates_within_limit
+    chosen, best = decided.chosen, decided.best_by_option
     if chosen.policy.sub_saves is None:
         return decided, ()
     negligible = NEGLIGIBLE_GAIN * decided.full.excess_over(chosen).mean
-    if WHOLE in within_limit:  # nor may it cost more than `partial`
-        negligible = min(negligible, max(within_limit[WHOLE].excess_over(chosen).mean, 0.0))
+    if WHOLE in best:  # nor may it cost more than `partial`
+        negligible = min(negligible, max(best[WHOLE].excess_over(chosen).mean, 0.0))
     equivalent = []
-    for name, candidate in within_limit.items():
+    for name, candidate in best.items():
         if evaluator.options[name].strategy not in STRATEGIES:
             continue
         at_chosen = evaluator.evaluate(name, [chosen.policy.interval_h])[0].lost
@@ -98,7 +98,7 @@ def simplest(
         as_good |= more <= EQUAL_BELOW and not _loses_more(candidate.lost, chosen.lost)
         if as_good and more <= negligible:
             equivalent.append(name)
-    return replace(decided, chosen=within_limit[equivalent[0]]), tuple(equivalent)
+    return replace(decided, chosen=best[equivalent[0]]), tuple(equivalent)
 
 
 def _loses_more(one: Prediction, other: Prediction) -> bool:

@@ -86,7 +86,7 @@ class Evaluated:
         return Estimate.of_mean(np.where(np.abs(more) < ROUNDING, 0.0, more))
 
     def significantly_cheaper(self, other: Evaluated) -> bool:
-        """Whether it costs significantly less than another; unfinished candidates rank last."""
+        """Whether its overhead is significantly smaller; unfinished candidates rank last."""
         if not self.finished:
             return False
         return not other.finished or other.excess_over(self).low > 0
@@ -111,12 +111,15 @@ class CandidateEvaluator:
 
     @property
     def is_limited(self) -> bool:
-        """Whether an option loses samples, or accuracy by the curve."""
+        """Whether an option leaves shards stale, or loses accuracy by the curve."""
         options = self.options.items()
-        return any(loses(option, self.experiment) or self.is_priced(n) for n, option in options)
+        return any(
+            leaves_stale(option, self.experiment) or self.is_predicted(name)
+            for name, option in options
+        )
 
-    def is_priced(self, name: str) -> bool:
-        """Whether the curve alone prices its accuracy loss, in the limit's metric."""
+    def is_predicted(self, name: str) -> bool:
+        """Whether the curve alone predicts its accuracy loss, in the limit's metric."""
         policy, curve = self.policy(name, self.experiment.useful_h), self.experiment.curve
         if policy.accuracy_model is None or curve is None or self.limit.metric is None:
             return False
@@ -237,8 +240,8 @@ def evaluator_of(
     n = experiment.simulation.replications
     if n is None or n < MIN_ALLOWED:
         raise ParameterError(
-            f"{'a `precision`' if n is None else n} for replications: a selection needs a fixed "
-            f"number, at least {MIN_ALLOWED}"
+            f"a selection needs a fixed number of replications, at least {MIN_ALLOWED}: not "
+            f"{'a `precision`' if n is None else n}"
         )
     compared = options_of(experiment) if options is None else options
     known = {FULL: strategy_entry(FULL), **_with_known_loss(experiment, limit, compared)}
@@ -259,7 +262,7 @@ def _with_known_loss(
 ) -> dict[str, RecoverySection]:
     """The options whose accuracy loss the curve predicts, and those without a loss."""
     metric, curve = limit.metric, experiment.curve
-    losing = {name for name, option in options.items() if loses(option, experiment)}
+    losing = {name for name, option in options.items() if leaves_stale(option, experiment)}
     if metric is None or not losing:
         return dict(options)
     if curve is None:
@@ -281,7 +284,7 @@ def _with_known_loss(
 
 
 def choose_replications(experiment: Experiment, *, tail: bool) -> int:
-    """Number of replications that distinguish candidates at an acceptable run time."""
+    """Number of replications with enough failures to compare candidates, within bounds."""
     expected = experiment.failures.expected(experiment.cluster, experiment.useful_h)
     n_failures = experiment.useful_h / expected.mtbf_h
     fewest = MIN_FOR_QUANTILE if tail else MIN_REPLICATIONS
@@ -291,8 +294,8 @@ def choose_replications(experiment: Experiment, *, tail: bool) -> int:
 def interval_with(n_writes: int, useful_h: float, part: float = 1.0) -> float:
     """The interval between whole saves that gives a number of writes [h]; infinite for 0.
 
-    It is rounded up in h, min or s, to the fewest digits that give the same number of writes, so
-    that a user can type it.
+    It is rounded up in h, min or s, to the fewest digits (at least 3) that give the same number of
+    writes, so that a user can type it.
     """
     if n_writes == 0:
         return inf
@@ -317,14 +320,15 @@ def _rounded_up(value: float, digits: int) -> float:
 
 FULL = "full"
 RELOADING = (WHOLE, "cpr-mfu", "cpr-ssu", "cpr-momentum", "cpr-scar", "cpr-round-robin")
-"""The strategies under which only failed servers reload a save, the simplest first, a control last.
+"""Compared strategies under which only failed servers reload, the simplest first, a control last.
 
-They save all rows, or those chosen by row counters, samples, optimizer state, a second copy, turns.
+`partial` saves all rows; the others choose them by row counters (mfu), samples of look-ups (ssu),
+the optimizer's state, a second copy (scar), or in turns.
 """
 
 
-def loses(entry: RecoverySection, experiment: Experiment) -> bool:
-    """Whether it leaves shards stale, and so loses accuracy."""
+def leaves_stale(entry: RecoverySection, experiment: Experiment) -> bool:
+    """Whether failures leave its shards stale."""
     return policy_of(entry, experiment, experiment.useful_h).leaves_stale
 
 
@@ -364,7 +368,7 @@ def strategy_entry(name: str, sub_saves: SubSavesSection | None = None) -> Recov
 def options_of(
     experiment: Experiment, strategies: tuple[str, ...] = RELOADING
 ) -> dict[str, RecoverySection]:
-    """Entries to compare with full recovery, by name: strategies need embedding servers.
+    """Entries to compare with full recovery, by name; strategies only with embedding servers.
 
     Raises ParameterError if a system has the name of a strategy.
     """

@@ -56,7 +56,7 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
     left = min((x for x, _ in shown), default=0.0) / PAD  # x of candidates without loss
     bands.append(Band(f"limit ({limit.most:g})", limit.most, limit.most, "x"))
     panel = Panel(
-        "", f"{limit.words}, {100 * limit.confidence:g} % upper bound", OVERHEAD_LABEL,
+        "", f"{limit.words}, {limit.bound_words}", OVERHEAD_LABEL,
         (*lines, _chosen(selection, max(left, selection.chosen.upper_bound))), tuple(bands),
         x_range=(left, LOSS_AXIS_END * limit.most) if shown else None, x_log=bool(shown),
         y_range=(min(heights) / PAD, max(heights) * PAD) if shown else None, y_log=bool(shown),

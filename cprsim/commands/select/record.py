@@ -96,7 +96,7 @@ class Selection:
     n_replications: int = field(metadata={"alias": "replications"})
     limit: Limit
     curve: str | None  # its name and origin; None where PLS is limited and no curve is needed
-    # strategy; full recovery if none is significantly cheaper
+    # strategy; full recovery if none of known loss is significantly cheaper
     chosen_name: str = field(metadata={"alias": "recommended"})
     full: CandidateSummary  # at its own best interval
     # by strategy; None: no interval that was tried is within the limit
@@ -104,17 +104,17 @@ class Selection:
     formula: tuple[CandidateSummary, ...]  # partial recovery at CPR's intervals
     notes: tuple[str, ...] = ()  # warnings, of the curve and of this selection
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not predict
-    # strategies hardly dearer, and no lossier, than the cheapest; the simplest is recommended
+    # strategies equivalent to the cheapest (`decision.simplest`); the simplest is recommended
     equivalent: tuple[str, ...] = field(default=(), metadata={"alias": "alike"})
     stand_in: bool = False  # whether the curve is a shipped one, measured on another model
     accuracy: str = ""  # the section of a scenario with this limit
-    limited: bool = True  # whether a compared option loses samples; else no limit applies
+    limited: bool = True  # whether a compared option leaves shards stale, or loses by the curve
     # of the figure by strategy, the fewest saves first
     points: dict[str, tuple[CandidateSummary, ...]] = field(metadata={"alias": "front"})
     break_evens: tuple[BreakEven, ...] = ()  # of each unknown input
-    # the assumed input that moves the choice most
+    # the assumed input that moves the answer most
     assumption: Assumption | None = field(default=None, metadata=OMITTED)
-    spares: tuple[SpareNeed, ...] = ()  # spares that would change the choice or halve its cost
+    spares: tuple[SpareNeed, ...] = ()  # numbers of spares that would pay
     # sentences: memory, bandwidth and retained saves of the chosen
     resources: str = field(default="", metadata={"alias": "takes"})
     n_nodes: int = 0  # of the job
@@ -128,22 +128,22 @@ class Selection:
 
     @property
     def fell_back(self) -> bool:
-        """Whether full recovery is chosen: no other option is significantly cheaper."""
+        """Whether full recovery is chosen."""
         return self.chosen_name == self.full.strategy
 
     @property
     def recommended(self) -> str | None:
-        """The chosen strategy; None if no strategy lets all jobs finish."""
+        """The chosen strategy; None if not all of its jobs finish."""
         return self.chosen_name if self.chosen.finished_fraction == 1 else None
 
     @property
     def chosen(self) -> CandidateSummary:
-        """The candidate to recommend; full recovery if no other costs surely less."""
+        """The candidate of the chosen strategy."""
         return self.at_best[self.chosen_name]
 
     @property
     def at_best(self) -> dict[str, CandidateSummary]:
-        """Full recovery and the candidates within the limit, each at its best interval, by name."""
+        """Full recovery and each option that has one, at its best interval, by name."""
         best = {name: candidate for name, candidate in self.best.items() if candidate is not None}
         return {self.full.strategy: self.full, **best}
 

@@ -41,7 +41,7 @@ def with_fewest_kept_saves(
 
 
 def fewest_kept_saves(policy: Policy, experiment: Experiment, cost_fraction: float) -> int:
-    """The fewest kept saves that cost at most 2 % more than the most do (`cost_fraction`).
+    """The fewest kept saves that cost at most 2 % more than `MOST_GENERATIONS` (`cost_fraction`).
 
     To first order: a silent error that is in all kept saves costs half of the job's work.
     """

@@ -25,7 +25,7 @@ WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # factors on the number of writes, coarse sea
 NARROW = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # factors on it, fine search
 FREE_STEP = 0.3  # factor from one number of saves without stall to the next lower one
 EQUALLY_CHEAP = 1.02  # times the least cost; candidates below it count as equally cheap
-FREE_RESOLUTION = 1.15  # their search ends at this factor between its bounds
+FREE_RESOLUTION = 1.15  # factor between the bounds at which the search for the fewest ends
 PARTS_RESOLVED = 100  # the search resolves the number of writes to 1 part in 100
 STEPS_BACK = 2  # steps below the number found that are also tried, at least
 WORTH_TRYING = 4.0  # largest cost of all writes, in overheads of full recovery
@@ -112,7 +112,7 @@ def _least(evaluator: CandidateEvaluator, name: str, n_writes: int, most: int) -
 
 
 def _fewest_that_help(evaluator: CandidateEvaluator, name: str, enough: Evaluated) -> Evaluated:
-    """Of an option whose saves stall nothing, the fewest that are equally cheap."""
+    """Of an option whose saves stall nothing, the equally cheap candidate of the fewest writes."""
     max_cost = EQUALLY_CHEAP * enough.cost_fraction
     too_few = -1  # unknown
     while enough.finished and enough.n_writes > FREE_RESOLUTION * (too_few + 1):
@@ -128,7 +128,7 @@ def _fewest_that_help(evaluator: CandidateEvaluator, name: str, enough: Evaluate
 
 
 def _at_own_interval(evaluator: CandidateEvaluator, name: str) -> list[Evaluated]:
-    """An option at its entry's interval, and the job in as many equal parts; empty without one."""
+    """An option at its entry's interval, and with as many equal parts; empty without one."""
     of_paper = evaluator.options[name].strategy in STRATEGIES
     own_h = None if of_paper else evaluator.own_interval_h(name)
     if own_h is None:
@@ -155,7 +155,7 @@ def _cheapest(candidates: list[Evaluated]) -> Evaluated:
 def affordable_writes(
     evaluator: CandidateEvaluator, name: str, full: Evaluated, most_times: float
 ) -> int:
-    """Number of writes whose stalls cost `most_times` the overhead of full recovery."""
+    """Number of writes with stalls of `most_times` the overhead of full recovery, within bounds."""
     write_h, n_most = evaluator.save_times(name)[1], max_writes(evaluator, name)
     if write_h == 0:
         return min(FREE_WRITES, n_most)
@@ -165,7 +165,10 @@ def affordable_writes(
 
 
 def best_within(evaluator: CandidateEvaluator, name: str, n_most: int) -> Evaluated | None:
-    """The fewest writes within the limit (the most, if they stall nothing); None: none is."""
+    """The candidate of the fewest writes within the limit (the most, if they stall nothing).
+
+    None: no candidate that was tried is within the limit.
+    """
     limit, n_fewest = evaluator.limit, evaluator.options[name].n_fewest
     if evaluator.save_times(name)[1] == 0:
         last = evaluator.with_writes(name, [n_most])[0]

@@ -20,7 +20,7 @@ from cprsim.commands.select.evaluation import (
     choose_replications,
     entry_at,
     evaluator_of,
-    loses,
+    leaves_stale,
     options_of,
 )
 from cprsim.commands.select.record import CandidateSummary, Selection
@@ -54,8 +54,8 @@ def prepare(load: Load, replications: int | None) -> tuple[LoadedScenario, Candi
         is_own = entry.costs is not None and not _only_kept(loaded, entry.costs)
         if is_own and entry.strategy in STRATEGIES:
             message = (
-                f"`select` runs `{entry.strategy}` with the section `costs`: move its own there; "
-                "only systems that are no strategy of CPR may have costs of their own"
+                f"`select` ignores costs of `{entry.strategy}`: move them to the section `costs`; "
+                "only recovery systems may have their own"
             )
             raise loaded.error(f"recovery.{number}.costs", message)
     experiment = assemble(loaded)  # raises for an entry that can't run the job
@@ -63,7 +63,7 @@ def prepare(load: Load, replications: int | None) -> tuple[LoadedScenario, Candi
         options = options_of(experiment)
     except ParameterError as error:
         raise loaded.error("recovery", str(error)) from None
-    limited = any(loses(option, experiment) for option in options.values())
+    limited = any(leaves_stale(option, experiment) for option in options.values())
     limit = limit_of(loaded, needs_curve=limited)
     if limited and limit is None:
         message = f"there is no limit; give the allowed loss with one of {LIMIT_OPTIONS}"
@@ -101,7 +101,7 @@ def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Sel
         accuracy = f"accuracy: {dump_plain(plain, on_one_line=True).strip()}"
     options = evaluator.options
     counted = {name: one for name, one in finishing.items() if not options[name].system.not_counted}
-    # the choice even if it does not finish, or only a curve of one's own counts its loss
+    # the choice even if it does not finish, or only the user's curve counts its loss
     counted |= {chosen.strategy: chosen}
     assumption = decisive_assumption(
         loaded,
@@ -152,7 +152,7 @@ def selection_of(
     points = _figure_points(evaluator, decided, limited, step) if explain else []
     return Selection(
         useful_h=experiment.useful_h,
-        n_replications=len(full.overhead),
+        n_replications=experiment.simulation.replications or len(full.overhead),
         limit=limit,
         curve=None if curve is None else f"{curve.name} ({curve.origin})",
         chosen_name=chosen.strategy,
@@ -176,9 +176,9 @@ def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator
     chosen = replace(experiment, policies=(decided.chosen.policy,))
     yield from warnings_of(chosen, experiment.scenario.cluster).values()
     for name, option in evaluator.options.items():
-        if (loss := option.system.not_counted) and not evaluator.is_priced(name):
+        if (loss := option.system.not_counted) and not evaluator.is_predicted(name):
             yield f"{name}: {loss}. No number includes this loss, so {name} is not recommended."
-    for name, candidate in decided.candidates_within_limit.items():
+    for name, candidate in decided.best_by_option.items():
         if candidate.policy.tax.nodes > 0:
             extra = f"{candidate.policy.tax.nodes:g}"
             yield f"{name} takes additional nodes ({extra}); overheads do not count their hours."
