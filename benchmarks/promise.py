@@ -121,7 +121,7 @@ def job_of(loaded: LoadedScenario, curve: StalenessCurve, n_limits: int = N_LIMI
     job = Job(loaded, curve, assemble(loaded), [])
     for most in limits(job.experiment, curve, n_limits):
         by_curve = replace(job.experiment, curve=curve)
-        best = selection_of(evaluator_of(by_curve, limit_of(float(most))), explain=False).best
+        best = selection_of(evaluator_of(by_curve, limit_of(float(most))), with_figure=False).best
         for strategy in STRATEGIES:
             cell, found = Cell(loaded.scenario.name, float(most), strategy), best.get(strategy)
             if found is not None:

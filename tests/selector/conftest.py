@@ -92,8 +92,8 @@ def curve_of(error: float = 0.0, degrees: float = 9.0, **slopes: float) -> Stale
 def choose(
     experiment: Experiment, curve: StalenessCurve | None, *args: Any, **how: Any
 ) -> Selection:
-    """The selection by a curve, without what explains it."""
-    return selection_of(bench_by(experiment, curve, *args), **{"explain": False, **how})
+    """The selection by a curve, without the candidates of the figure."""
+    return selection_of(bench_by(experiment, curve, *args), **{"with_figure": False, **how})
 
 
 def bench_by(

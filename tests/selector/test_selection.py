@@ -147,7 +147,7 @@ def test_the_front_of_what_loses_goes_from_no_saves_to_those_that_no_longer_pay(
 ) -> None:
     monkeypatch.setattr("cprsim.commands.select.selection.N_POINTS", 3)
     few = job.experiment().simulated(replications=200)
-    found = choose(few, curve_of(partial=0.01), auc(TIGHT), explain=True)
+    found = choose(few, curve_of(partial=0.01), auc(TIGHT), with_figure=True)
     best = found.at_best["partial"]
     numbers = [one.n_saves for one in found.points["partial"]]
     assert best.n_saves in numbers

@@ -208,7 +208,7 @@ def test_workers_are_compared_with_the_listed_systems_alone(tmp_path) -> None:
     assert list(options_of(experiment(tmp_path, "full, gemini"))) == ["gemini"]
     servers = experiment(tmp_path, "full, ecrec", text=SERVERS)
     assert list(options_of(servers)) == [*RELOADING, "ecrec"]
-    alone = choose(experiment(tmp_path, "full"), None, NO_LIMIT, explain=True)
+    alone = choose(experiment(tmp_path, "full"), None, NO_LIMIT, with_figure=True)
     assert alone.best == {}
     assert "partial" not in said_of(alone)  # nothing was decided between it and full
 
@@ -241,7 +241,7 @@ def test_what_costs_accuracy_that_nothing_prices_is_not_recommended() -> None:
 def test_it_names_the_option_and_no_loss(tmp_path: Path) -> None:
     recovery = "full, gemini, {strategy: varuna, name: often}"
     made = experiment(tmp_path, recovery, FEW)
-    whole = choose(made, None, NO_LIMIT, explain=True)
+    whole = choose(made, None, NO_LIMIT, with_figure=True)
     assert set(whole.points) == {"full", "gemini", "often"}
     text = said_of(whole)
     assert "No compared option leaves shards stale, so no limit is needed." in text

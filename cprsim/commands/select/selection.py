@@ -132,11 +132,11 @@ def selection_of(
     evaluator: CandidateEvaluator,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     *,
-    explain: bool = True,
+    with_figure: bool = True,
 ) -> Selection:
-    """Choose the best interval of each option, then the option; `explain` adds the figure."""
+    """Choose the best interval of each option, then the option; `with_figure` adds candidates."""
     experiment, limit, curve = evaluator.experiment, evaluator.limit, evaluator.experiment.curve
-    n_steps, steps = (1 + explain) * len(evaluator.options), count(1)
+    n_steps, steps = (1 + with_figure) * len(evaluator.options), count(1)
 
     def step() -> None:
         on_progress(min(next(steps), n_steps), n_steps)
@@ -149,7 +149,7 @@ def selection_of(
         return summary_of(candidate, evaluator, full, formula)
 
     limited = evaluator.is_limited
-    points = _figure_points(evaluator, decided, limited, step) if explain else []
+    points = _figure_points(evaluator, decided, limited, step) if with_figure else []
     return Selection(
         useful_h=experiment.useful_h,
         n_replications=experiment.simulation.replications or len(full.overhead),
