@@ -150,7 +150,10 @@ def waits_decide(
             clauses[spares] = f"{clauses[spares]}; {clause}" if spares in clauses else clause
         each = "; ".join(spares + clause for spares, clause in clauses.items())
         what = "Waits for spares" if any(need.waits for need in some) else "Absent nodes"
+        what = f"{what} are much of the cost"
+        if all(need.is_best for need in some):
+            what = "More spares would change the choice"
         pays = f"{'More' if are_more else 'Fewer'} spares pay"
-        pays = pays if any(need.pays for need in some) else f"{what} are much of the cost"
+        pays = pays if any(need.pays for need in some) else what
         if some:
             yield f"{pays}: {each}."

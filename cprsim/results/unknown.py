@@ -139,10 +139,26 @@ def tried_under(
     return tried
 
 
-def contending(entries: Mapping[str, str], costs: Mapping[str, float], best: str) -> dict[str, str]:
-    """The entries that could be chosen instead: the cheapest few of many."""
-    by_cost = sorted((name for name in costs if name != best), key=costs.__getitem__)
-    return {name: entries[name] for name in [best, *by_cost][:MOST_CONTENDERS]}
+def contending(names: Collection[str], costs: Mapping[str, float], best: str) -> list[str]:
+    """The entries that could be chosen instead: the best and the cheapest few of many."""
+    by_cost = sorted((name for name in names if name != best), key=lambda n: costs.get(n, inf))
+    return [best, *by_cost][:MOST_CONTENDERS]
+
+
+def overheads_under(
+    loaded: LoadedScenario, entries: Mapping[str, str], section: str, changes: Changes
+) -> pd.DataFrame:
+    """`overheads_of` the entries that can run the job under changes."""
+    try:
+        return overheads_of(tried_under(loaded, entries, section)(changes)[1])
+    except CprsimError:
+        texts, half = [*entries.items()], len(entries) // 2
+        if not half:
+            return pd.DataFrame()
+        parts = (texts[:half], texts[half:])
+        return pd.concat(
+            [overheads_under(loaded, dict(part), section, changes) for part in parts], axis=1
+        )
 
 
 # --------------------------------------------------------------------------- break-evens
@@ -157,10 +173,15 @@ def break_evens_of(
     ScenarioError: an unknown input that can't be varied.
     """
     unknown = {**intervals_95(loaded), **unknown_values(loaded)}
-    few = contending(entries, costs, best)
-    tried, names = tried_under(loaded, few, "unknown"), list(few)
     if not unknown:
         return ()
+    names = contending(costs, costs, best)
+    if rest := {name: entries[name] for name in costs if name not in names}:
+        ends = [{key: of.written[end]} for key, of in unknown.items() for end in (0, -1)]
+        for end in (end for end in ends if not only_prices([end])):
+            then = overheads_under(loaded, rest, "unknown", end).mean()
+            names += [str(then.idxmin())] if len(then) and then.idxmin() not in names else []
+    tried = tried_under(loaded, {name: entries[name] for name in names}, "unknown")
     with watch.progress("values of unknown inputs") as on_progress:
 
         def costs_of(all_changes: Sequence[Changes]) -> Mapping[str, Floats]:
@@ -241,9 +262,10 @@ def decisive_assumption(
     overhead, and the overhead of the choice above that of the best option. Both overheads lie as
     far from that `shown` in the answer, of more replications, as they do on the same failures.
     `choices`: of each choice of an answer, what may be chosen instead; the first that moves counts.
+    Of many, given as `entries`, the cheapest few find the input; then all are tried.
     `own_spares`: whether the job's spares are its own; then that one is always free is an input.
     """
-    scenario, found = loaded.scenario, list[tuple[float, Assumption]]()
+    scenario, found = loaded.scenario, list[tuple[float, Assumption, Changes]]()
     marks = dict(scenario.marks or {})
     others = [(key, *other) for key in marks for other in _other_values(loaded, key)]
     if own_spares and scenario.cluster.spares is None and scenario.cluster.repair is not None:
@@ -252,40 +274,58 @@ def decisive_assumption(
         others.append((SPARES, "always available", str(n_spares), {SPARES: n_spares}))
     if not others:
         return None
-    tried = tried_under(loaded, entries, "marks")
+    few = {choice: contending(able, shown, choice) for choice, able in choices.items()}
+    first = None if entries is None else {n: entries[n] for able in few.values() for n in able}
+    tried = tried_under(loaded, first, "marks")
     now = overheads_of(tried({})[1])
+    before = {**shown, **now.mean()}
+
+    def at(
+        choice: str, able: Collection[str], then: pd.DataFrame, about: Sequence[str]
+    ) -> tuple[float, Assumption]:
+        """The effect of an input on a choice among some, and the assumption."""
+        overhead = float(now[choice].mean())
+        # what costs less already, and is not the choice, is none for another reason
+        dearer = [n for n in able if n in then and n != choice and before[n] >= overhead]
+        means = then[[choice, *dearer]].mean()
+        best = str(means.idxmin())
+        least, regret = float(means[best]), float(means[choice] - means[best])
+        more = Estimate.of_mean(then[best] - now[choice])
+        if about[0].startswith(("failures", "scopes")) and more.low <= 0 <= more.high:
+            least = overhead  # other failures: not distinguished
+        beyond = 0.0 if isinf(overhead) else shown.get(choice, overhead) - overhead
+        key, value, written = about
+        return max(abs(least - overhead), regret), Assumption(
+            key, marks[key], value, written, overhead + beyond, least + beyond, choice,
+            best if _surely_less(then[best], then[choice]) else choice,
+            nan if isinf(least) else Estimate.of_mean(then[best]).half_width,
+        )  # fmt: skip
+
     with watch.progress("assumed inputs") as on_progress:
-        for done, (key, value, written, changes) in enumerate(others, start=1):
+        for done, (*about, changes) in enumerate(others, start=1):
             on_progress(done, len(others))
             try:
                 then = overheads_of(tried(changes)[1])
             except CprsimError:
                 continue  # no such job can be
-            for choice, able in choices.items():
-                overhead = float(now[choice].mean())
-                # what costs less already, and is not the choice, is none for another reason
-                dearer = [name for name in able if now[name].mean() >= overhead and name != choice]
-                means = then[[choice, *dearer]].mean()
-                best = str(means.idxmin())
-                least, regret = float(means[best]), float(means[choice] - means[best])
-                more = Estimate.of_mean(then[best] - now[choice])
-                if key.startswith(("failures", "scopes")) and more.low <= 0 <= more.high:
-                    least = overhead  # other failures: not distinguished
-                beyond = 0.0 if isinf(overhead) else shown.get(choice, overhead) - overhead
-                found.append((max(abs(least - overhead), regret), Assumption(
-                    key, marks[key], value, written, overhead + beyond, least + beyond, choice,
-                    best if _surely_less(then[best], then[choice]) else choice,
-                    nan if isinf(least) else Estimate.of_mean(then[best]).half_width,
-                )))  # fmt: skip
-    most = {one.choice: one for moved, one in sorted(found, key=lambda one: one[0]) if moved >= 0}
-    in_order = [most[choice] for choice in choices if choice in most]
+            for choice, able in few.items():
+                found.append((*at(choice, able, then, about), changes))
+    in_order = sorted((one for one in found if one[0] >= 0), key=lambda one: one[0])
+    most = {one.choice: (one, changes) for _, one, changes in in_order}
+    of_each = [most[choice] for choice in choices if choice in most]
     seen = (
-        one
-        for one in in_order
-        if one.choice_tried != one.choice
-        or abs(one.overhead_tried - one.overhead) > SEEN * one.overhead
+        of
+        for of in of_each
+        if of[0].choice_tried != of[0].choice
+        or abs(of[0].overhead_tried - of[0].overhead) > SEEN * of[0].overhead
     )
-    return next(seen, in_order[0] if in_order else None)
+    one, changes = next(seen, of_each[0] if of_each else (None, {}))
+    if one is None or entries is None:
+        return one
+    rest = {name: entries[name] for name in choices[one.choice] if name not in now}
+    then = overheads_of(tried(changes)[1])
+    then = then.join(overheads_under(loaded, rest, "marks", changes)) if rest else then
+    return at(one.choice, choices[one.choice], then, (one.key, one.value, one.tried))[1]
 
 
 def _surely_less(overheads: pd.Series[float], than: pd.Series[float]) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 import cprsim
 from cprsim.pages.recommendation import turns_on
-from cprsim.results.unknown import WITHOUT, Assumption, decisive_assumption
+from cprsim.results.unknown import WITHOUT, Assumption, break_evens_of, decisive_assumption
 from cprsim.scenario.reading import load_scenario
 from tests.making import call
 
@@ -150,3 +150,21 @@ def test_run_ends_with_it_on_a_terminal_and_has_it_in_its_recommendation(tmp_pat
         ran = call("run", file, "--fail-above", over, "--out", tmp_path / "r")
         assert ran.exit_code == code
         assert said in ran.stderr
+
+
+def test_all_are_tried_where_the_cheapest_few_are_not_what_wins() -> None:
+    # to first order an hour costs save / interval, and interval / 2 / MTBF: of 10 h 6.0 % at 33
+    # min and 6.8 % at 20 min, of 3.3 h 11.8 % and 10.5 %
+    entry = "{{strategy: full, name: {}, interval: {} min}}".format
+    entries = {f"at-{n}": entry(f"at-{n}", n) for n in (33, 36, 38, 40, 42, 44, 20)}
+    shown = {name: 0.06 + 0.001 * place for place, name in enumerate(entries)}
+    unknown = "unknown: {failures.mtbf: {low: 2 h, high: 10 h}}\n"
+    text = TEXT.replace(*SOON).replace(*ASSUMED)
+    found = decisive_assumption(
+        load_scenario("turning.yaml", text=text), {"at-33": [*entries]}, shown, entries
+    )
+    assert (found.key, found.tried, found.choice_tried) == ("failures.mtbf", "3.33333 h", "at-20")
+    (other,) = break_evens_of(
+        load_scenario("turning.yaml", text=text + unknown), entries, shown, "at-33"
+    )
+    assert other.becomes == "at-20"

@@ -220,19 +220,22 @@ def _cautions(result: FleetResult) -> list[str]:
         cautions.append(others)
     if best.risks_all and best.statistics["pls"].mean == 0:
         cautions.append(never_saves([best.strategy]))
-    if best.statistics["pls"].mean > 0:
+    if best.limits or best.statistics["pls"].mean > 0:
         stale = _stale(best, "no entry accepts that (`target_pls`)")
         why = "" if best.keeps_limits else ", and all else leaves jobs unfinished"
-        cautions.append(f"{best.name} leaves shards stale: {stale}{why}.")
+        loses = "leaves shards stale" if best.statistics["pls"].mean > 0 else "loses accuracy"
+        cautions.append(f"{best.name} {loses}: {stale}{why}.")
     for option in result.options:
         not_counted = SYSTEMS[entries[option.strategy]["strategy"]].not_counted
         stale = _stale(option, "if you accept that, give it as `target_pls` of its entry")
         why = f"and leaves shards stale, so it is not recommended: {stale}"
         is_cheaper = option.finished and option.cost < best.cost
-        if not_counted and (is_cheaper or option is best):
+        if not_counted and not option.limits and (is_cheaper or option is best):
             why = f"but {not_counted}"
-        elif not is_cheaper or option.statistics["pls"].mean == 0:
+        elif not is_cheaper or not (option.limits or option.statistics["pls"].mean):
             continue
+        elif option.statistics["pls"].mean == 0:
+            why = f"but loses accuracy: {stale}"
         cost = f"{_amount(result, option.cost)} {_unit(result)} per {_month(result)}"
         cautions.append(f"{option.name} costs{' less' * is_cheaper}, {cost}, {why}.")
     if n := result.decision.n_left_out:
@@ -245,4 +248,5 @@ def _stale(option: FleetOption, without: str) -> str:
     pls = f"a job's PLS is {estimated(option.statistics['pls'], 1)} on average; {without}"
     mean_alone = " (of jobs that share, only the mean PLS is known: try `cprsim select`)"
     is_unknown = any(isnan(held.bound) for held in option.limits)
-    return "; ".join(held.cell for held in option.limits) + mean_alone * is_unknown or pls
+    known = (h.cell if isnan(h.bound) else h.sentence.removesuffix(".") for h in option.limits)
+    return "; ".join(known) + mean_alone * is_unknown or pls

@@ -112,9 +112,9 @@ class FleetOption:
 
     @property
     def keeps_limits(self) -> bool:
-        """Whether it leaves no shard stale, or its PLS is within the limits."""
+        """Whether it loses no accuracy that is counted, or what it loses is within the limits."""
         kept = [held.bound <= held.most for held in self.limits]
-        return self.statistics["pls"].mean == 0.0 or (bool(kept) and all(kept))
+        return all(kept) if kept else self.statistics["pls"].mean == 0.0
 
 
 def option_of(
@@ -250,11 +250,13 @@ def run_options(
 
 
 def _held(option: FleetOption, loaded: LoadedScenario, number: int) -> Iterator[HeldLimit]:
-    """Limits of the accuracy loss; jobs that share know their mean PLS, no other loss."""
+    """Limits of an accuracy loss; jobs that share know their mean PLS, no other loss."""
     section, entry = loaded.scenario.accuracy, loaded.scenario.recovery[number]
     limits, fleet = limits_in(section) if section is not None else [], fleet_of(loaded)
     mean, low, high = option.statistics["pls"].triple
-    if mean > 0.0 and is_alone(fleet) and limits:
+    if mean == 0.0 and not entry.system.not_counted:
+        return
+    if is_alone(fleet) and limits and option.finished:
         job = one_job(loaded, {})
         one = assemble(job).simulated(replications=fleet.histories)
         outcome = simulate(replace(one, policies=(one.policies[number],)))
@@ -263,7 +265,7 @@ def _held(option: FleetOption, loaded: LoadedScenario, number: int) -> Iterator[
     for limit in limits:
         is_known = limit.metric is None and limit.risk is None
         yield limit.held(mean, (mean if isnan(high) else high) if is_known else nan)
-    if entry.target_pls is not None and not entry.assumed:
+    if mean > 0.0 and entry.target_pls is not None and not entry.assumed:
         yield Limit(PLS, entry.target_pls).target(mean, mean if isnan(low) else low)
 
 
@@ -335,7 +337,8 @@ def decide(
     if not able:
         raise ParameterError("there is no option under which all jobs of the fleet finish")
     not_counted = {e.name for e in loaded.scenario.recovery if e.system.not_counted}
-    counted = [o for o in able if o.strategy not in not_counted and o.keeps_limits] or able
+    known = (o for o in able if o.limits or o.strategy not in not_counted)
+    counted = [option for option in known if option.keeps_limits] or able
     best = min(counted, key=lambda option: option.worth)
     own = (o for o in options if varied(loaded, o.where).scenario == loaded.scenario)
     present = next(own, options[0])

@@ -159,17 +159,24 @@ def main_of_run(result: Result) -> Document:
     over = {name for name, held in result.limits.items() if any(one.is_over for one in held)}
     bills = {name: bill for name, bill in result.bills.items() if name not in over}
     said = sentences.answer(result, maintained(recommended(result)))
+    best = result.cheapest.name if result.cheapest else None
+    money = [cheapest(bills, best)] if bills else []
+    by_bill = best in bills and cheapest_by_bill(bills) != best  # it decides, too
     return Document(
         title=f"What failures cost: {result.name}",
         question=sentences.question(result),
-        answer=[*said[:1], *waits_decide(result.spares, result.n_nodes, result.prices)],
+        answer=[
+            *said[:1],
+            *waits_decide(result.spares, result.n_nodes, result.prices),
+            *(money if by_bill else []),
+        ],
         table=costs_table(result),
         remarks=[
             *sentences.assumed_limits(result),
+            *filter(None, [result.resources]),
             *sentences.verdicts(result),
             *said[1:],
-            *([result.resources] if result.resources else []),
-            *([cheapest(bills)] if bills else []),
+            *([] if by_bill else money),
             *(f"Log: {note}." for note in result.log_notes),
             *sentences.decisions(result),
             *(sentences.savings(result) if is_whole else []),

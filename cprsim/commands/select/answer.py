@@ -126,6 +126,9 @@ def document_of_select(selection: Selection) -> Document:
     sections = f"{selection.accuracy}\n{recovery_of(selection)}".strip()
     prices = prices_in(selection.path) if selection.spares else None
     first, *more = _decision(selection)
+    chosen = selection.recommended
+    if chosen in bills and cheapest_by_bill(bills) != chosen:  # it decides, too
+        more = [cheapest(bills, chosen), *more]
     return Document(
         title=f"Which strategy costs least, and how often it saves: {selection.name}",
         question=(
@@ -286,7 +289,7 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
             "The curve was measured on a small model, not on yours: measure yours with "
             "`cprsim measure`."
         )
-    if bills:
+    if bills and cheapest_by_bill(bills) == chosen.strategy:
         yield cheapest(bills, chosen.strategy)
     if unsure := break_even_sentences(selection.break_evens):
         yield f"With these saves{', by total cost' if bills else ''}: {' '.join(unsure)}"

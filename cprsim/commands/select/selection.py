@@ -106,7 +106,7 @@ def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Sel
     assumption = decisive_assumption(
         loaded,
         {chosen.strategy: counted},
-        {chosen.strategy: chosen.overhead.mean},
+        {name: one.overhead.mean for name, one in counted.items()},
         selection.entries,
     )
     policies = tuple(one.policy for one in counted.values())

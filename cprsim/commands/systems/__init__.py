@@ -32,7 +32,7 @@ from cprsim.results import pipeline
 from cprsim.results.folder import ResultTarget, load_or_compute, write_record
 from cprsim.results.limit import held_limits, limit_of
 from cprsim.results.run import Result, write_run
-from cprsim.results.unknown import break_evens_of, contending, decisive_assumption, spares_of
+from cprsim.results.unknown import break_evens_of, decisive_assumption, spares_of
 from cprsim.scenario.assemble import assemble
 
 
@@ -144,15 +144,13 @@ def systems(
             if best is not None:
                 shown = {system.name: system.overhead.mean for system in comparison.ranked_systems}
                 entries = {name: known.text for name, known in facts.items()}
-                choices = {best: contending(entries, costs, best)}
+                choices = {best: [*costs]}
                 if (runs := comparison.cheapest_that_runs) is not None and runs.name != best:
-                    run_today = {name: costs[name] for name in costs if facts[name].runs_anywhere}
-                    choices[runs.name] = contending(entries, run_today, runs.name)
-                tried = {name: text for able in choices.values() for name, text in able.items()}
+                    choices[runs.name] = [name for name in costs if facts[name].runs_anywhere]
                 comparison = replace(
                     comparison,
                     break_evens=break_evens_of(loaded, entries, costs, best),
-                    assumption=decisive_assumption(loaded, choices, shown, tried),
+                    assumption=decisive_assumption(loaded, choices, shown, entries),
                 )
             watch.doing("simulating numbers of spares")
             able = comparison.able or filter(None, [comparison.now])

@@ -363,8 +363,12 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         yield f"To run it, put into 'recovery': {' or '.join(entries)}."
     for system in ranked_systems:
         if system.accuracy == WITHIN:
-            held = "; ".join(one.cell for one in comparison.result.limits[system.name])
-            yield f"{system.name} leaves shards stale, but is within its limit: {held}."
+            limits = comparison.result.limits[system.name]
+            does = "is within its limit"
+            if all(one.is_target for one in limits):
+                does = "does not significantly exceed its target"
+            held = " ".join(one.sentence for one in limits)
+            yield f"{system.name} leaves shards stale, but {does}. {held}"
     lossy = dict[str, list[str]]()  # the cheapest first
     for system in ranked_systems:
         if system.accuracy not in ELIGIBLE:
