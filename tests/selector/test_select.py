@@ -121,6 +121,23 @@ def test_a_limit_of_any_metric_of_the_curve_is_kept() -> None:
     assert len(by_ne.frames["strategies"]) > 2
 
 
+def test_no_formula_within_the_limit_costs_less_where_planned_stops_lose_work() -> None:
+    stops = """\
+name: stops
+job: {useful: 300 h}
+cluster: {trainers: 4, emb_ps: 6, shard_size: 20 GB}
+failures: {kind: job, role: emb_ps, family: exponential, mtbf: 20 h}
+planned: {every: 24 h, length: 1 h}
+costs: {save: 2 min, load: 5 min, detect: 1 min, reschedule: 5 min, warmup: 3 min}
+recovery: [full]
+"""
+    found = cprsim.select(stops, target_pls=0.1, **FEW)
+    of_formulas = found.frames["candidates"].query("part.str.startswith('formula') and keeps")
+    assert len(of_formulas) == 2
+    least = of_formulas["overhead_fraction"].min()
+    assert found.values["recommendation"]["overhead"]["mean"] < least
+
+
 def test_what_is_pasted_gives_the_same_choice_again_and_the_same_order() -> None:
     first = cprsim.select("small.yaml", max_auc_loss="0.02%", curve="criteo-kaggle-linear", **FEW)
     pasted = f"{first.values['accuracy']}\n{first.values['recovery']}\n"

@@ -67,7 +67,14 @@ def _best(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluate
             return cheapest
         if option.system.interval is None:
             return None
-    return best_within(evaluator, name, affordable_writes(evaluator, name, full, WORTH_TRYING))
+    n_most = affordable_writes(evaluator, name, full, WORTH_TRYING)
+    found, planned = best_within(evaluator, name, n_most), evaluator.experiment.scenario.planned
+    if found is None or planned is None:
+        return found
+    # stops during recoveries lose work since the last save: fewest writes need not be cheapest
+    n_stops = int(evaluator.experiment.useful_h / planned.every_h)
+    least = _least(evaluator, name, max(found.n_writes, min(n_stops, n_most)), n_most)
+    return least if least.within_limit(evaluator.limit) else found
 
 
 def at_cheapest_interval(evaluator: CandidateEvaluator, name: str) -> Evaluated:
