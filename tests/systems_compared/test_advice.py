@@ -117,7 +117,7 @@ def test_the_second_line_names_the_spares_that_change_the_winner_and_counts_thei
     assert "waiting, %" in found.document.table.headings
     line = found.document.answer[1]
     n = int(line.split("with ")[1].split()[0])
-    assert line.startswith(f"Waits for spares are much of the cost: with {n} spares ({n - 1} more")
+    assert line.startswith(f"More spares would change the choice: with {n} spares ({n - 1} more")
     assert "gemini costs least" in line
     assert "(more than the best now, counting these nodes)" in line
     # of waits and spares together these cost least; a month of each spare is 7,305 USD

@@ -74,8 +74,9 @@ def mean(found: Answer, name: str) -> float:
 
 
 def said(found: Answer) -> str:
-    """The answer and all remarks."""
-    return "\n".join([*found.document.answer, *found.document.remarks])
+    """The answer, all remarks and assumptions."""
+    document = found.document
+    return "\n".join([*document.answer, *document.remarks, document.turns_on])
 
 
 def bill(found: Answer, name: str, part: str, of: str = "job_cost") -> float:

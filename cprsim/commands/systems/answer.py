@@ -144,6 +144,7 @@ def document_of_systems(comparison: Comparison) -> Document:
     ]
     left_out = [(name, why.words) for name, why in comparison.left_out.items()]
     needed = Table("Why each is not compared", ["system", "why"], left_out, ["why"])
+    assumed = f"Assumed: {' '.join(comparison.assumed)}" if comparison.assumed else ""
     return Document(
         title=f"Which recovery system costs least: {comparison.name}",
         question=(
@@ -153,7 +154,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         answer=[*_answer(comparison)],
         table=_costs(ranked_systems, result.bills),
         remarks=[remark for remark in _remarks(comparison) if remark],
-        turns_on=turns_on(comparison.assumption),
+        turns_on=f"{turns_on(comparison.assumption)} {assumed}".strip(),
         sections=[
             Section("Why", [picture, *of_run, _survived(ranked_systems)]),
             Section("What it costs in all", money_tables(result.bills)),
@@ -377,13 +378,11 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         yield f"{', '.join(labels)}: {why}; not eligible as the cheapest."
     general = (PAPER_ONLY, NO_SERVERS)
     lacking = [name for name, why in comparison.left_out.items() if why.words not in general]
-    assumed = [f"Assumed: {' '.join(comparison.assumed)}"] if comparison.assumed else []
     if lacking:
-        assumed.append(
+        yield (
             f"Not compared: {_few(lacking)}. This job can't run them, no interval is within the "
             "limit, or the scenario lacks an input: see the table 'Not compared' (-v)."
         )
-    yield " ".join(assumed)
 
     bare = [
         system.name
