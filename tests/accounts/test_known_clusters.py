@@ -272,7 +272,10 @@ def wrong(log: Log, answer: Any) -> str:
     low_h = known_h if log.form == "stays" and "open" not in log.odd else low_h
     late_h = sum(log.watched.values()) / 60 if "late" in log.odd else 0.0
     watched_h, steps = late_h or n_nodes * values["window_h"], len(log.watched)
-    mean_h = watched_h / n_nodes / values["n_instants"]
+    begins = not (fixed or late_h) and log.form not in (*GRIDS, "stays")  # with a failure
+    most_h = watched_h / n_nodes / (values["n_instants"] - begins)
+    may_begin = slack_h or log.form == "sacct"  # with a date, or a job
+    mean_h = watched_h / n_nodes / values["n_instants"] if may_begin else most_h
     down_h = sum((one.end - one.start) / 60 for _, one in each if one.end)
     open_h = sum((log.minutes - one.start) / 60 for _, one in each if not one.end)
     points = log.form in ("sacct", "xid")  # logs without ends
@@ -283,7 +286,7 @@ def wrong(log: Log, answer: Any) -> str:
         ("nodes", values["n_nodes"], n_nodes, n_nodes),
         ("window", values["window_h"], 0 if late_h else low_h, known_h + slack_h),
         ("node-hours", values["node_hours"], watched_h, watched_h + steps),
-        ("mean gap", values["mtbf_h"].mean, mean_h * 0.999, mean_h * 1.001 + (steps > 0)),
+        ("mean gap", values["mtbf_h"].mean, mean_h * 0.999, most_h * 1.001 + (steps > 0)),
     ]  # fmt: skip
     found = (times["hours_per_end"] * times["n_observed"]).to_dict()
     if found.get("repairs", 0) > 0:

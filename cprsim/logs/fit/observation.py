@@ -73,10 +73,14 @@ def share_of_job(groups: Ints, n_job: int, n_nodes: int) -> float:
 
 
 def job_rate_per_h(outages: Outages, n_job: int) -> float:
-    """Rate of events of the chosen cause that strike a job [1/h]; simultaneous failures are one."""
-    groups = failure_groups(outages)
-    watched_h = outages.node_hours / outages.n_nodes
-    return len(groups) * share_of_job(groups, n_job, outages.n_nodes) / watched_h
+    """Rate of events of the chosen cause that strike a job [1/h]; simultaneous failures are one.
+
+    A failure from which on the log is taken to watch does not count.
+    """
+    groups, watched_h = failure_groups(outages), outages.node_hours / outages.n_nodes
+    begins_log = not outages.window_given[0] and outages.failed_at_h[0] <= ROUNDING_H
+    n = len(groups) - (begins_log and len(groups) > 1)
+    return n * share_of_job(groups, n_job, outages.n_nodes) / watched_h
 
 
 def begins_instant(at_h: Floats) -> Bools:
