@@ -274,8 +274,10 @@ def decisive_assumption(
         others.append((SPARES, "always available", str(n_spares), {SPARES: n_spares}))
     if not others:
         return None
-    few = {choice: contending(able, shown, choice) for choice, able in choices.items()}
-    first = None if entries is None else {n: entries[n] for able in few.values() for n in able}
+    few, first = choices, entries
+    if entries is not None:
+        few = {choice: contending(able, shown, choice) for choice, able in choices.items()}
+        first = {name: entries[name] for able in few.values() for name in able}
     tried = tried_under(loaded, first, "marks")
     now = overheads_of(tried({})[1])
     before = {**shown, **now.mean()}
@@ -283,7 +285,7 @@ def decisive_assumption(
     def at(
         choice: str, able: Collection[str], then: pd.DataFrame, about: Sequence[str]
     ) -> tuple[float, Assumption]:
-        """The effect of an input on a choice among some, and the assumption."""
+        """The effect of an input (key, value, other value) on a choice among some."""
         overhead = float(now[choice].mean())
         # what costs less already, and is not the choice, is none for another reason
         dearer = [n for n in able if n in then and n != choice and before[n] >= overhead]

@@ -27,7 +27,7 @@ def word_of(text: str) -> str:
     The exit status 0 is `ok`.
     """
     word = re.sub(r"[\s_-]+", " ", text.casefold()).strip()
-    word = DONE[-2] if EXIT_0.fullmatch(word) else word
+    word = "ok" if EXIT_0.fullmatch(word) else word
     return re.sub(rf"((?<!out)( (?!{PERSON})by | \(|:)|\+$| \(?\d).*", "", word).strip()
 
 
