@@ -419,7 +419,8 @@ def spares_of(
         return summarise(simulate(at_number))
 
     n_paid = in_spares(cluster.n_nodes, experiment.scenario)
-    return spares_needed(able, picks, cluster.n_spares, n_paid, at)
+    elastic = [name for name in able if policies[name].elastic is not None]
+    return spares_needed(able, picks, cluster.n_spares, n_paid, at, elastic)
 
 
 def in_spares(n_nodes: int, scenario: Scenario) -> float:
@@ -437,6 +438,7 @@ def spares_needed(
     n_now: int | None,
     n_nodes: float,
     at: WithSpares,
+    elastic: Sequence[str] = (),
 ) -> tuple[SpareNeed, ...]:
     """Spares needed by each pick, and by the strategy that would win if no job waited.
 
@@ -444,7 +446,8 @@ def spares_needed(
     overhead, at the fewest node-hours, spares included; also where these cost more than it saves.
     Unless more spares pay, also the number of fewer ones that does.
     `able`: all strategies that may be chosen; those that do not finish, if none does. Without
-    `picks` it is the one that costs least if no job waits. `n_nodes`: by `in_spares`.
+    `picks` it is the one that costs least if no job waits. `n_nodes`: by `in_spares`. `elastic`:
+    those that go on with fewer nodes, which are tried without spares.
     """
 
     def overhead(costs: Mapping[str, Quantities], name: str) -> float:
@@ -475,7 +478,7 @@ def spares_needed(
     asked = [*dict.fromkeys([winner, *picks])]
     halved = [name for name in picks if 0 < overhead(now, name) / 2 <= held_up(name, now)]
     if winner == picks[0] and not halved:
-        return tuple(_fewer_spares(now, n_now, n_nodes, at))
+        return tuple(_fewer_spares(now, n_now, n_nodes, at, elastic))
     of_number: dict[int, Mapping[str, Quantities]] = {}
 
     def numbers_for(name: str) -> dict[int, Estimate]:
@@ -501,14 +504,19 @@ def spares_needed(
             is_best, waits = name == winner != picks[0], shows_waits(able[name])
             needs.append(SpareNeed(name, n, n_now, good[n], is_best, pays, waits))
     if not any(need.pays for need in needs):
-        needs += _fewer_spares(now, n_now, n_nodes, at)
+        needs += _fewer_spares(now, n_now, n_nodes, at, elastic)
     return tuple(needs)
 
 
 def _fewer_spares(
-    now: Mapping[str, Quantities], n_now: int, n_nodes: float, at: WithSpares
-) -> Iterator[SpareNeed]:
-    """Of each pick the halved number of spares that takes the fewest node-hours, if much fewer."""
+    now: Mapping[str, Quantities], n_now: int, n_nodes: float, at: WithSpares,
+    elastic: Sequence[str],
+) -> Iterator[SpareNeed]:  # fmt: skip
+    """Of each pick the halved number of spares that takes the fewest node-hours, if much fewer.
+
+    Also the `elastic` strategy that takes fewer than any of them, without spares.
+    """
+    least = inf
     for name, of_name in now.items():
         n, overhead = n_now, of_name[OVERHEAD]
         while n / n_nodes > SEEN:
@@ -516,5 +524,11 @@ def _fewer_spares(
             if not half.mean + n // 2 / n_nodes < overhead.mean + n / n_nodes:
                 break  # or not all jobs finish
             n, overhead = n // 2, half
+        least = min(least, overhead.mean + n / n_nodes)
         if of_name[OVERHEAD].mean + (n_now - n) / n_nodes > overhead.high + SEEN:
             yield SpareNeed(name, n, n_now, overhead, is_best=False)
+    without = at(elastic, 0) if elastic and n_now / n_nodes > SEEN else {}
+    costs = {name: of[OVERHEAD] for name, of in without.items() if not isnan(of[OVERHEAD].mean)}
+    name = min(costs, key=lambda one: costs[one].mean, default="")
+    if name and costs[name].high + SEEN < least:
+        yield SpareNeed(name, 0, n_now, costs[name], is_best=False)

@@ -130,6 +130,18 @@ def test_the_second_line_names_the_spares_that_change_the_winner_and_counts_thei
     assert overheads(with_more)["gemini"] == pytest.approx(shown, rel=0.1)
 
 
+def test_what_goes_on_with_fewer_nodes_is_priced_without_spares() -> None:
+    text = scenario(CLUSTER="spares: 4, repair: 12 h")
+    names = ["gemini", "datastates", "elastic-restart"]
+    found = cprsim.systems(text, only=names, replications=100)
+    line = found.document.answer[1]
+    assert line.startswith("Fewer spares pay: with 0 spares (4 fewer nodes, 6.25 % of the job's")
+    without = cprsim.systems(text, ["cluster.spares=0"], only=names[-1:], replications=100)
+    cost = float(line.split("elastic-restart costs ")[1].split(" ±")[0])
+    assert cost == pytest.approx(100 * overheads(without)["elastic-restart"], rel=0.05)
+    assert cost < 100 * (overheads(found)["gemini"] + 4 / 64)
+
+
 def test_nothing_is_said_of_spares_where_no_job_waits() -> None:
     text = scenario(CLUSTER="spares: 20, repair: 12 h")
     found = cprsim.systems(text, only=["gemini", "full"], replications=100)
