@@ -64,7 +64,7 @@ class Next(NamedTuple):
 
 
 class FailedSlots(NamedTuple):
-    """A failure; without slots: a planned stop or the notice of silent errors, of all slots."""
+    """A failure; without slots a warning, or, of all slots, a stop or noticed silent errors."""
 
     scope: int  # number among the job's, or NOTICE: it is announced
     slots: Ints
@@ -474,7 +474,7 @@ def take_shards(sim: Sim, source: int, whole: bool, content_h: float, loses: boo
 
     Parameters
     ----------
-    loses : whether their work since then is not redone
+    loses : whether the work after `content_h` is not redone
     """
     spec, job, slots = sim.spec, sim.job, sim.slots
     for n in range(spec.tiers[source].size if whole else job.n_struck):
@@ -487,7 +487,7 @@ def take_shards(sim: Sim, source: int, whole: bool, content_h: float, loses: boo
 
 
 def record_stale_shard(sim: Sim, slot: int, content_h: float) -> None:
-    """Count the lost work of a shard that alone goes back to a content."""
+    """Count the lost work of a shard that goes back to a content without the job."""
     job, slots, losses = sim.job, sim.slots, sim.losses
     fresh_h = content_h
     if slots[slot].course == job.course:

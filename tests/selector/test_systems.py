@@ -293,7 +293,7 @@ def test_a_limit_holds_for_a_system_that_a_curve_prices(tmp_path: Path) -> None:
         ),
         (
             "{strategy: full, costs: {save: 3 s}}, gemini",
-            "recovery.0.costs: `select` ignores costs of `full`",
+            "recovery.0.costs: move costs of `full` to the section",
         ),
         ("{strategy: gemini, name: full}", "recovery: `full` is the name of a compared strategy"),
     ],

@@ -245,8 +245,8 @@ def _why_full(selection: Selection) -> str:
     if not selection.best:
         return "Nothing else is compared: list recovery systems under 'recovery' in the scenario."
     if not finishing:
-        condition = "is within the limit" if selection.limited else "lets all jobs finish"
-        return f"No other compared option {condition}."
+        condition = "finishes within the limit" if selection.limited else "lets all jobs finish"
+        return f"No other option {condition}."
     nearest = max(finishing, key=lambda candidate: candidate.benefit.mean)
     nearest_words = f"The cheapest of the others, {nearest.strategy}, {nearest.interval_words},"
     costs = percent(nearest.overhead.mean)

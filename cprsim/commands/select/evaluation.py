@@ -52,7 +52,7 @@ class Evaluated:
     overhead: Floats  # (wall - useful) / useful; with a horizon, useful is the work done by then
     pls: Floats
     lost: Prediction  # in the limit's quantity
-    waiting: float = 0.0  # mean waits for spares / work done
+    waiting: float = 0.0  # mean hours of `wait` / work done
     n_committed: float = 0.0  # mean committed saves, of all tiers
     write_cost_fraction: float = 0.0  # price of its writes / price of the useful hours
 
@@ -119,7 +119,7 @@ class CandidateEvaluator:
         )
 
     def is_predicted(self, name: str) -> bool:
-        """Whether the curve alone predicts its accuracy loss, in the limit's metric."""
+        """Whether only a curve tells its accuracy loss, and does so in the limit's metric."""
         policy, curve = self.policy(name, self.experiment.useful_h), self.experiment.curve
         if policy.accuracy_model is None or curve is None or self.limit.metric is None:
             return False
@@ -172,10 +172,11 @@ class CandidateEvaluator:
             capture = self._capture(name, useful_h if of_paper else SHORTEST_INTERVAL * useful_h)
             stall_h = 0.0 if capture is None or capture.stall is None else capture.stall.mean_h
             shortest_h = 0.0
-            if capture is not None and not of_paper:  # saves in flight share the bandwidth
+            if capture is not None and not of_paper:
                 waits = capture.when_busy is WhenBusy.WAIT
                 costs = (capture.stall, capture.background) if waits else ()
                 busy_h = sum(cost.mean_h for cost in costs if cost is not None)
+                # saves in flight share the storage's bandwidth
                 alone_h = min(busy_h, self.experiment.facts.write_h or 0.0)
                 shortest_h = max(capture.every_h or 0.0, busy_h / capture.in_flight, alone_h)
             self._save_times[name] = shortest_h, stall_h
@@ -260,7 +261,7 @@ def evaluator_of(
 def _with_known_loss(
     experiment: Experiment, limit: Limit, options: Mapping[str, RecoverySection]
 ) -> dict[str, RecoverySection]:
-    """The options whose accuracy loss the curve predicts, and those without a loss."""
+    """The options whose loss the curve predicts, and those without stale shards."""
     metric, curve = limit.metric, experiment.curve
     losing = {name for name, option in options.items() if leaves_stale(option, experiment)}
     if metric is None or not losing:

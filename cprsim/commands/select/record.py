@@ -51,7 +51,7 @@ class CandidateSummary:
     n_committed: float = field(default=0.0, metadata={"alias": "n_made"})
     finished_fraction: float
     overhead: Estimate  # (wall - useful) / useful
-    waiting: float  # mean waits for spares / work done
+    waiting: float  # mean hours of `wait` / work done
     worst: Number = nan  # largest overhead of a replication
     pls: Estimate
     loss: Estimate  # mean in the limit's quantity; its interval includes the curve's error
@@ -64,7 +64,7 @@ class CandidateSummary:
 
     @property
     def summary(self) -> dict[str, Estimate]:
-        """Its overhead, and the waits for spares in it."""
+        """Its overhead, and the waits in it."""
         return {OVERHEAD: self.overhead, WAIT: Estimate(self.waiting)}
 
     @property
@@ -95,7 +95,7 @@ class Selection:
     useful_h: float
     n_replications: int = field(metadata={"alias": "replications"})
     limit: Limit
-    curve: str | None  # its name and origin; None where PLS is limited and no curve is needed
+    curve: str | None  # its name and origin; None: none applies
     # strategy; full recovery if none of known loss is significantly cheaper
     chosen_name: str = field(metadata={"alias": "recommended"})
     full: CandidateSummary  # at its own best interval

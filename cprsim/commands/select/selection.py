@@ -54,8 +54,8 @@ def prepare(load: Load, replications: int | None) -> tuple[LoadedScenario, Candi
         is_own = entry.costs is not None and not _only_kept(loaded, entry.costs)
         if is_own and entry.strategy in STRATEGIES:
             message = (
-                f"`select` ignores costs of `{entry.strategy}`: move them to the section `costs`; "
-                "only recovery systems may have their own"
+                f"move costs of `{entry.strategy}` to the section `costs`: in `select` only "
+                "recovery systems may have their own"
             )
             raise loaded.error(f"recovery.{number}.costs", message)
     experiment = assemble(loaded)  # raises for an entry that can't run the job
@@ -171,7 +171,7 @@ def selection_of(
 
 
 def _notes(evaluator: CandidateEvaluator, decided: StrategyDecision) -> Iterator[str]:
-    """Sentences on the horizon, and on losses and nodes that overheads do not include."""
+    """A run's warnings, and sentences on losses and nodes that overheads do not include."""
     experiment = evaluator.experiment
     chosen = replace(experiment, policies=(decided.chosen.policy,))
     yield from warnings_of(chosen, experiment.scenario.cluster).values()
