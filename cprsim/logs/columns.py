@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from shlex import quote
@@ -220,8 +221,9 @@ def not_read(
             message += f" {' '.join(ignore)} leaves out what does not matter, "
             message += "--ignore NAME=WORDS rows with these words"
         raise trace_error(path, header_line(table), message, "columns")
-    cells = ((name, table[name].fillna("").unique()) for name in unread)
-    return [one_line(f"{name} ({of[0]})" if len(of) == 1 and of[0] else name) for name, of in cells]
+    begins = {name: _begins(table[name], rows) for name in unread}
+    words = {name: f" ({words_in(of)})" for name, of in begins.items() if not _is_free(of)}
+    return [one_line(name) + words.get(name, "") for name in unread]
 
 
 def _turns(table: pd.DataFrame, rows: pd.DataFrame, spec: LogSpec) -> list[str]:
@@ -265,10 +267,13 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     name, text = quote(str(column.name)), column.fillna("").astype(str).str.strip()
     if FAILURE_COUNTS.fullmatch(str(column.name)) and text.str.match(r"[2-9]|1\d").any():
         return f"{words_in(column)}: write a row for each failure"
+    begins = _begins(column, rows)
+    planned = [] if _is_free(begins) else [*filter(partial(_is_planned, name), begins.unique())]
+    if planned:
+        way = quote(f"{column.name}={','.join(planned)}")
+        return f"{words_in(begins)}: planned work is no failure, --ignore {way} leaves it out"
     if text.nunique() == 1:
         says = NEITHER if plain(text.iloc[0]) in OVER else meaning(text.iloc[0], name)
-        if re.search(PLANNED_WORK, f"{name} " * FLAGS.get(plain(text.iloc[0]), 0) + text.iloc[0]):
-            return f"{words_in(column)}: planned work is no failure"
         if "state" in rows:
             return ""
         if says == BEGIN and rows["end"].isna().all():
@@ -291,7 +296,7 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     counts_rows = text.str.isdigit().all() and text.astype(float).diff().iloc[1:].gt(0).all()
     if filled.str.contains("Xid (", regex=False).any():
         return "Xids, of which most lose no node: write the lines of the kernel's log instead"
-    if counts_rows if is_number else filled.nunique() >= NEARLY_ALL * len(filled):
+    if counts_rows if is_number else _is_free(filled):
         kinds = filled.str.replace(WITH_DIGITS, "", regex=True).str.strip()
         has_kinds = 1 < kinds.nunique() <= MOST_LISTED and kinds.value_counts().min() > FEW
         return f"{words_in(kinds)}, but for numbers" if has_kinds else ""
@@ -299,6 +304,22 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     ours = f"state={name}, cause={name}, {f'duration={name}, ' if is_number else ''}{node}"
     counts = "; if it counts failures, a row for each" * bool(text.str.isdigit().all())
     return f"{words_in(column)}: --column {ours}{counts}"
+
+
+def _begins(column: pd.Series[str], rows: pd.DataFrame) -> pd.Series[str]:
+    """The cells of rows that begin an outage."""
+    return column[(rows["state"] == BEGIN).to_numpy()] if "state" in rows else column
+
+
+def _is_free(text: pd.Series[str]) -> bool:
+    """Whether it is another text in nearly each row: a comment, a ticket."""
+    return text.nunique() >= NEARLY_ALL * len(text)
+
+
+def _is_planned(column: str, cell: object) -> bool:
+    """Whether a cell tells of planned work, or says yes in a column of such a name."""
+    says_yes = FLAGS.get(plain(cell), False)
+    return re.search(PLANNED_WORK, f"{column} {cell}" if says_yes else str(cell)) is not None
 
 
 def is_read(read: Callable[..., object], cells: pd.Series[str], *options: object) -> bool:

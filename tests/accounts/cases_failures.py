@@ -224,7 +224,7 @@ CASES: list[Case] = [
     # ------------------------------------------------------------------------------------- columns
     of("ordinary columns beside an outage",
        spans("node,start,end,cause,rack,closed", "disk fan ecc nic psu", "r1 r2 r3", "closed"),
-       says=("Each row: an outage of 'node' from 'start' to 'end'.", ": rack, closed (closed)")),
+       says=("Each row: an outage of 'node' from 'start' to 'end'.", ": rack (r1 4, r2 4, r3 4)")),
     refused("two words beside an outage", spans("node,start,end,severity", "major minor"),
             "'severity' (major 6, minor 6: --column state=severity, cause=severity",
             "--ignore severity leaves out"),
@@ -261,6 +261,9 @@ CASES: list[Case] = [
        "fit log.csv --column node=serial --column start=date --bootstrap 0", rel=0.03,
        values={"values.n_nodes": 5, "values.node_hours": 80 * 24.0 - 48, "values.n_failures": 2}),
     refused("whole numbers", spans("node,start,end,n", "1 2"), "if it counts failures, a row for"),
+    refused("planned work beside states",
+            changes("state,why", "DOWN,Unplanned", "UP,").replace("Unpl", "Pl", 3),
+            "'why' (Unplanned 9, Planned 3: planned work is no failure, --ignore why=Planned"),
     of("a word beside states", changes("state,condition", "DOWN,Ready", "UP,Ready")),
     of("rows of a kind Node", "\n".join(json.dumps({"kind": "Node"} | row) for row in JSON)),
     *(of(f"objects in lists, with {more}", json.dumps(
@@ -439,7 +442,7 @@ CASES: list[Case] = [
     of("causes that may be planned", spans("node,start,end,cause", "Planned disk gpu"),
        says=("By cause: Planned 4, disk 4, gpu 4 (--not-cause omits planned work).",)),
     refused("a table of planned work", spans("node,start,end,type", "scheduled"),
-            "'type' (scheduled 12: planned work is no failure)"),
+            "'type' (scheduled 12: planned work is no failure"),
     of("a node of two names that are not alike", spans() + "\n".join(
         f"10.0.0.{node[-1]},{at + timedelta(seconds=40)},{at + LASTS}" for at, node in OUTAGES
     ).replace(" ", "T"), f"fit log.csv --nodes 6 {APRIL}", values={"values.n_failures": 24},

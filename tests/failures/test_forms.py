@@ -328,7 +328,7 @@ FORMS = {
     "Parquet": Form(lambda: parquet(frame())),
     "Parquet of nanoseconds and lengths": Form(
         lambda: parquet(of_nanoseconds()), {},
-        ("column(s) not read as node, start, end or cause: tags (['a', 'b']), meta.rack (1)",),
+        ("column(s) not read as node, start, end or cause: tags (['a', 'b'] 60), meta.rack (1 ",),
     ),
     "Parquet of texts": Form(lambda: parquet(frame().astype(str))),
     "sacctmgr show event": Form(slurm_events, {}, (
