@@ -40,9 +40,10 @@ UP = {
     "recovery", "idle", "alloc", "allocated", "mix", "mixed", "comp", "completing", "resv",
     "reserved", "running", "pass", "passed", "plnd",
 }  # fmt: skip
-PLANNED = {
-    "", "maint", "maintenance", "planned", "scheduled", "poweredoff", "powereddown", "poweroff",
-    "powerdown", "poweringdown", "poweringup", "powerup",
+MAINT = {"maint", "maintenance"}
+PLANNED = MAINT | {
+    "", "planned", "scheduled", "poweredoff", "powereddown", "poweroff", "powerdown",
+    "poweringdown", "poweringup", "powerup",
 }  # fmt: skip
 TIME_OF_DAY = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?"
 OF_SLURM = {"idle", "alloc", "allocated", "mix", "mixed"}
@@ -102,11 +103,13 @@ def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> in
     name = re.sub(r"^(?:is|node|host|server|instance)", "", plain(column)) or plain(column)
     if word and word in FLAGS and name in DOWN | UP:
         return BEGIN if FLAGS[word] == (name in DOWN) else END
-    parts = [plain(part) for part in STATE_SIGNS.split(str(cell))] if word else [""]
+    # of Slurm: $ is a reservation for maintenance, in which no node fails, + a job that completes
+    split = STATE_SIGNS.split(re.sub(r"\$$", "+maint", text))
+    parts = [part for part in map(plain, split) if part] or [""]
     parts = parts if len(parts) == 1 else [part for part in parts if part != "planned"]
-    for words, says in ((DOWN, BEGIN), (PLANNED, NEITHER), (UP | OVER, END)):
+    for words, says in ((MAINT, NEITHER), (DOWN, BEGIN), (PLANNED, NEITHER), (UP | OVER, END)):
         if all(part in DOWN | PLANNED | UP | OVER for part in parts) and words.intersection(parts):
-            return UNKNOWN_STATE if says == END and str(cell).endswith("*") else says  # of Slurm
+            return UNKNOWN_STATE if says == END and text.endswith("*") else says  # of Slurm
     return UNKNOWN_STATE
 
 
@@ -303,6 +306,7 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     node = quote(f"node={column.name}+{spec.names.get('node', 'node')}")
     ours = f"state={name}, cause={name}, {f'duration={name}, ' if is_number else ''}{node}"
     counts = "; if it counts failures, a row for each" * bool(text.str.isdigit().all())
+    counts = "; if 1 is a failure, --down 1" if set(text) == {"0", "1"} else counts
     return f"{words_in(column)}: --column {ours}{counts}"
 
 

@@ -261,6 +261,9 @@ CASES: list[Case] = [
        "fit log.csv --column node=serial --column start=date --bootstrap 0", rel=0.03,
        values={"values.n_nodes": 5, "values.node_hours": 80 * 24.0 - 48, "values.n_failures": 2}),
     refused("whole numbers", spans("node,start,end,n", "1 2"), "if it counts failures, a row for"),
+    refused("days without failures, and with one", drives().replace("failure", "crashes"),
+            "'crashes' (0 ", "if 1 is a failure, --down 1)",
+            command="fit log.csv --column node=serial --column start=date"),
     refused("planned work beside states",
             changes("state,why", "DOWN,Unplanned", "UP,").replace("Unpl", "Pl", 3),
             "'why' (Unplanned 9, Planned 3: planned work is no failure, --ignore why=Planned"),
@@ -397,6 +400,8 @@ CASES: list[Case] = [
     refused("a node that does not respond", changes("state", "idle*", "idle"), "idle* 12"),
     of("a node that does not respond, said", changes("state", "idle*", "idle"),
        f"{OF_3} --down idle*"),
+    of("signs of sinfo: jobs that complete, maintenance", changes("state", "down", "allocated+")
+       + "2025-04-29T01:00:00,srv01,drained$\n2025-04-29T09:00:00,srv01,idle\n"),
     of("nodes planned for a job", changes("state", "DOWN", "IDLE+PLANNED")),
     of("nodes planned for a job alone", stays("DOWN", "IDLE", "PLANNED")),
     refused("a state of one word", spans("node,start,x,state", "down"), "which nothing ends",
