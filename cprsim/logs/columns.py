@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from shlex import quote
@@ -214,7 +213,8 @@ def not_read(
     found = {name: why for name in unread if (why := _could_count(table[name], rows, spec))}
     turns = [] if "state" in rows or rows["end"].notna().any() else _turns(table, rows, spec)
     for name in turns:
-        way = f"{words_in(table[name])}: --column state={quote(name)} --down WORDS"
+        way = f"{words_in(table[name])}: --column state={quote(name)} --down WORDS, or where two "
+        way += f"sources tell each failure, --ignore {quote(name)}=WORDS of one"
         way = way if table[name].nunique() <= MOST_STATES else "write a column of such words"
         found[name] = f"words that take turns, as where nodes go down and up: {way}"
     if found:
@@ -271,8 +271,9 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     if FAILURE_COUNTS.fullmatch(str(column.name)) and text.str.match(r"[2-9]|1\d").any():
         return f"{words_in(column)}: write a row for each failure"
     begins = _begins(column, rows)
-    planned = [] if _is_free(begins) else [*filter(partial(_is_planned, name), begins.unique())]
-    if planned:
+    cells = [] if _is_free(begins) else begins.dropna().unique()
+    flagged = {cell: f"{name} {cell}" if FLAGS.get(plain(cell)) else cell for cell in cells}
+    if planned := [cell for cell in cells if re.search(PLANNED_WORK, flagged[cell])]:
         way = quote(f"{column.name}={','.join(planned)}")
         return f"{words_in(begins)}: planned work is no failure, --ignore {way} leaves it out"
     if text.nunique() == 1:
@@ -318,12 +319,6 @@ def _begins(column: pd.Series[str], rows: pd.DataFrame) -> pd.Series[str]:
 def _is_free(text: pd.Series[str]) -> bool:
     """Whether it is another text in nearly each row: a comment, a ticket."""
     return text.nunique() >= NEARLY_ALL * len(text)
-
-
-def _is_planned(column: str, cell: object) -> bool:
-    """Whether a cell tells of planned work, or says yes in a column of such a name."""
-    says_yes = FLAGS.get(plain(cell), False)
-    return re.search(PLANNED_WORK, f"{column} {cell}" if says_yes else str(cell)) is not None
 
 
 def is_read(read: Callable[..., object], cells: pd.Series[str], *options: object) -> bool:

@@ -20,6 +20,7 @@ from cprsim.failures.outages import (
     Note,
     Outages,
     brought_together,
+    by_node,
     coalesced,
     most_by_chance,
     n_repeats,
@@ -43,7 +44,7 @@ MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
 MOST_UNSEEN = 0.1  # share of the time
 APART_H = 1e-5  # of failures on one date, of which `spread` spreads all
-MOSTLY = 0.5
+MOSTLY, MANY, ALIKE = 0.5, 100, 0.1
 UNNAMED = "those that the file names; nodes that never failed are missing, see --nodes"
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
@@ -322,9 +323,17 @@ def _known_to_h(start_h: Floats, step_h: float) -> float:
 def _merged(path: PathLike[str], outages: Outages, log: Log, spec: LogSpec) -> Outages:
     """With repeats of a node merged, as asked for; in a log of instants those within a minute.
 
-    Raises TraceError where many instants come again within an hour: one failure, or several?
+    Raises TraceError where many instants come again within an hour (one failure, or several?), or
+    regularly, as failures do not.
     """
-    within_h = spec.hours("coalesce")
+    order, within_h = by_node(outages), spec.hours("coalesce")
+    gaps_h = np.diff(outages.start_h[order])[np.diff(outages.node[order]) == 0]
+    usual_h = float(np.median(gaps_h)) if log.points and len(gaps_h) > MANY else 0.0
+    regular_h = gaps_h[np.abs(gaps_h - usual_h) <= ALIKE * usual_h]
+    if len(regular_h) > MANY and regular_h.sum() > MOSTLY * outages.node_hours:
+        message = f"a node has a row every {usual_h:.3g} h for most of the time, as of looks at it "
+        message += "or its signs of life: keep rows of failures, or name the column that tells them"
+        raise trace_error(path, None, message, "start")
     merged = coalesced(outages, MINUTE_H if within_h is None else within_h)
     if log.points and within_h is None and (n_again := n_repeats(merged)):
         message = (
@@ -334,9 +343,6 @@ def _merged(path: PathLike[str], outages: Outages, log: Log, spec: LogSpec) -> O
         )
         raise trace_error(path, None, message, "coalesce")
     if within_h is not None:
-        if log.points and merged.down_h.sum() > MOSTLY * outages.node_hours:
-            message = "joins rows of nodes for most of their time, as of looks at nodes that are up"
-            raise trace_error(path, None, message, "coalesce")
         return merged if within_h > 0 else outages
     if not (n_near := outages.n_outages - merged.n_outages):
         return outages

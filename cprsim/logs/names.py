@@ -22,7 +22,7 @@ from cprsim.logs.spec import UNKNOWN_WORDS
 LEFT_OUT = "row(s) left out whose node is unknown, NULL, -, localhost or the like"
 SEVERAL = r"[\[\]{}(),;|&+/:~…、=*?<>\\\s]|\.\.|\d[-–]"  # what a list of nodes has
 UNUSUAL = r"[\s=<>\\]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…、]|\.\.)\d+$"  # in a name
-NO_NAME = r"[*?]|^\W*$|^\d+(?:[\s+]+\d+)+$|=|^\d+ \D+$"  # a pattern, dots, 4+3, a=b, 3 nodes
+NO_NAME = r"[*?]|^\W*$|^\d+(?:[\s+]+\d+)+$|=|^\d+ \D+$|^\([^)]*$"  # n*, .., 4+3, a=b, 3 nodes, (0
 NOT_KNOWN = r"(?:un|not? )(?:known|assigned)\b.*|(?:sub)?total(?: .*)?|sum|all|cluster"
 NOT_SAID = {"localhost", "localhost.localdomain", "127.0.0.1", "::1", "0", "0.0.0.0"}
 FEW, MUCH = 0.2, 0.1  # shares of names without a number, of their rows
@@ -102,6 +102,8 @@ def nodes_in(text: str, known: frozenset[str] = frozenset()) -> list[str]:
     plain = unicodedata.normalize("NFKC", text).strip().rstrip(",;").strip()
     if not re.sub(r"[\n\t]", ",", plain).isprintable():  # a name, whatever it is; no list
         return [text]
+    if re.fullmatch(r"\(\d+(?:, ?\d+)+\)", plain) and not any(map(str.isdigit, known)):
+        return [text.strip()]  # coordinates
     plain = re.sub(r"<([^<>]*)>", r"[\1]", plain).replace("{", "[").replace("}", "]")
     is_list = re.fullmatch(r"\[[^\[\]]*\]|\([^()]*\)", plain)
     if is_list:  # of Python, JSON, PostgreSQL

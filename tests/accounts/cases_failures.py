@@ -275,7 +275,7 @@ CASES: list[Case] = [
         values={"values.n_failures": 12 + 12 * len(more)}) for more in ((), ("srv04",))),
     refused("looks at nodes that are up", table("node,start", (
         (f"n{k % 2}", (BEGINS + timedelta(hours=k)).isoformat()) for k in range(700)
-    )), "for most of their time", command=f"fit log.csv --coalesce 2h {APRIL}"),
+    )), "a node has a row every 2 h", command=f"fit log.csv {APRIL}"),
     # --------------------------------------------------------------------------------------- words
     of("one of several states", changes("state", "IDLE+DRAIN", "IDLE"), f"{OF_3} --down drain"),
     of("states of PBS", changes("state", '"offline,down"', "free"), f"{OF_3} --down down"),
@@ -317,6 +317,8 @@ CASES: list[Case] = [
     of("rows without a node",
        spans() + "Subtotal 1,2025-04-03T00:00,2025-04-29T00:00\nNULL,2025-04-03,\n"),
     of("a row that sums up the others", spans("node,start,end,n", "1") + "Summe,,,12\n"),
+    of("coordinates", re.sub("srv0(.)", r'"(\1, 0)"', spans())),
+    refused("a list of coordinates", spans() + '"(0,1);(0,2)",2025-04-29\n', "is no node, nor a"),
     of("few rows of a word for no node", spans() + "inconnu,2025-04-29T00:00,2025-04-29T01:00\n",
        f"fit log.csv --nodes 4 {APRIL}", values={"values.n_failures": 13},
        says=("unlike the others: inconnu (--ignore node=inconnu leaves them out",)),
@@ -340,6 +342,9 @@ CASES: list[Case] = [
        values={"values.n_failures": 3, "values.mtbf_h.mean": 240.0}),
     # ------------------------------------------------------------------------------------ instants
     of("dates without a time", DATES, values={"values.n_instants": 13, "values.n_failures": 13}),
+    of("times of the day, across midnight", re.sub(
+        r"T([\d:]+),\S+T", r",\1,", spans("node,date,till")).replace(",till", ",from,till"),
+        f"{OF_3} --column start=date+from --column end=date+till"),
     refused("points between thousands", "node;start\na;150\nb;870\na;1.020\nb;2.410\n",
             "one between thousands?", command="fit log.csv --time-unit h"),
     refused("%H with %p", "node,start\na,04/02/2025 03:00 PM\n", "write %I for hours with %p",
@@ -389,7 +394,7 @@ CASES: list[Case] = [
     of("outages that fill much of a day", FLAPS, values={"values.n_failures": 3}),
     refused("outages that fill much of the log", FLAPS, "--period says", command="fit log.csv"),
     refused("texts that take turns", changes("cause", "link lost", "link back"),
-            "'cause' (words that take turns"),
+            "'cause' (words that take turns", "--ignore cause=WORDS of one"),
     refused("times of the day", spans("node,start,x,till", "10:15 9:20"),
             "start=start+till, end=DATE+till or duration=till", command=f"{OF_3} --ignore x"),
     *(refused(f"words that take turns, by {way}", ALERTS, "take turns", "--column state=event",

@@ -380,7 +380,7 @@ BAD: list[tuple[str | bytes, dict[str, Any], str, str]] = [
     (f"{TIDY}a,1,2\na,inf,2\n", HOURS, ":3: ", "start: 'inf' is no finite number"),
     (f"{TIDY}a,1,2\na,5,4\n", HOURS, ":3: ", "end: the outage of 'a' ends before it begins"),
     (f"{TIDY}a,1,2\n,5,6\n", HOURS, ":3: ", "node: the row names no node"),
-    (f"{TIDY}a,1,2\na,,6\n", HOURS, ":3: ", "no node, --ignore node='a' leaves it out"),
+    (f"{TIDY}a,1,2\na,,6\n", HOURS, ":3: ", "no start: --ignore start= leaves such rows out"),
     (f"{TIDY}a,1,2\na,5,6,7\n", HOURS, ":3: ", "can't be read"),
     (f"{TIDY}a,1,2\nb,3", HOURS, ":3: ", "the file ends within this row"),
     (f'{TIDY}a,1,2\n"b,3,4\n', HOURS, ":3: ", "can't be read"),
