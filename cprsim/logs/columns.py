@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -102,10 +102,8 @@ def meaning(cell: object, column: str, down: frozenset[str] = frozenset()) -> in
     name = re.sub(r"^(?:is|node|host|server|instance)", "", plain(column)) or plain(column)
     if word and word in FLAGS and name in DOWN | UP:
         return BEGIN if FLAGS[word] == (name in DOWN) else END
-    # of Slurm: $ is a reservation for maintenance, in which no node fails, + a job that completes
-    split = STATE_SIGNS.split(re.sub(r"\$$", "+maint", text))
-    parts = [part for part in map(plain, split) if part] or [""]
-    parts = parts if len(parts) == 1 else [part for part in parts if part != "planned"]
+    split = STATE_SIGNS.split(re.sub(r"\$$", "+maint", text))  # $: Slurm reserves it for that
+    parts = [part for part in map(plain, split) if part not in ("", "planned")] or [""]
     for words, says in ((MAINT, NEITHER), (DOWN, BEGIN), (PLANNED, NEITHER), (UP | OVER, END)):
         if all(part in DOWN | PLANNED | UP | OVER for part in parts) and words.intersection(parts):
             return UNKNOWN_STATE if says == END and text.endswith("*") else says  # of Slurm
@@ -126,6 +124,17 @@ def words_in(column: pd.Series[str]) -> str:
     n = column.fillna("empty").value_counts()
     more = f" and {len(n) - MOST_LISTED} more" if len(n) > MOST_LISTED else ""
     return ", ".join(f"{one_line(word)} {n[word]}" for word in n.index[:MOST_LISTED]) + more
+
+
+def is_free(text: pd.Series[str]) -> bool:
+    """Whether it is another text in nearly each row: a comment, a ticket."""
+    return text.nunique() >= NEARLY_ALL * len(text)
+
+
+def with_words(table: pd.DataFrame) -> list[str]:
+    """Names of columns, with the words of those that have few."""
+    words = {str(name): "" if is_free(of) else f" ({words_in(of)})" for name, of in table.items()}
+    return [one_line(name) + words[name] for name in words]
 
 
 def states(column: pd.Series[str], says: Mapping[str, int], path: PathLike[str]) -> Ints:
@@ -224,9 +233,8 @@ def not_read(
             message += f" {' '.join(ignore)} leaves out what does not matter, "
             message += "--ignore NAME=WORDS rows with these words"
         raise trace_error(path, header_line(table), message, "columns")
-    begins = {name: _begins(table[name], rows) for name in unread}
-    words = {name: f" ({words_in(of)})" for name, of in begins.items() if not _is_free(of)}
-    return [one_line(name) + words.get(name, "") for name in unread]
+    begins = table[np.asarray(rows["state"] == BEGIN)] if "state" in rows else table
+    return with_words(begins[unread])
 
 
 def _turns(table: pd.DataFrame, rows: pd.DataFrame, spec: LogSpec) -> list[str]:
@@ -270,8 +278,8 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     name, text = quote(str(column.name)), column.fillna("").astype(str).str.strip()
     if FAILURE_COUNTS.fullmatch(str(column.name)) and text.str.match(r"[2-9]|1\d").any():
         return f"{words_in(column)}: write a row for each failure"
-    begins = _begins(column, rows)
-    cells = [] if _is_free(begins) else begins.dropna().unique()
+    begins = column[np.asarray(rows["state"] == BEGIN)] if "state" in rows else column
+    cells: Collection[str] = () if is_free(begins) else begins.dropna().unique()
     flagged = {cell: f"{name} {cell}" if FLAGS.get(plain(cell)) else cell for cell in cells}
     if planned := [cell for cell in cells if re.search(PLANNED_WORK, flagged[cell])]:
         way = quote(f"{column.name}={','.join(planned)}")
@@ -300,7 +308,7 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     counts_rows = text.str.isdigit().all() and text.astype(float).diff().iloc[1:].gt(0).all()
     if filled.str.contains("Xid (", regex=False).any():
         return "Xids, of which most lose no node: write the lines of the kernel's log instead"
-    if counts_rows if is_number else _is_free(filled):
+    if counts_rows if is_number else is_free(filled):
         kinds = filled.str.replace(WITH_DIGITS, "", regex=True).str.strip()
         has_kinds = 1 < kinds.nunique() <= MOST_LISTED and kinds.value_counts().min() > FEW
         return f"{words_in(kinds)}, but for numbers" if has_kinds else ""
@@ -309,16 +317,6 @@ def _could_count(column: pd.Series[str], rows: pd.DataFrame, spec: LogSpec) -> s
     counts = "; if it counts failures, a row for each" * bool(text.str.isdigit().all())
     counts = "; if 1 is a failure, --down 1" if set(text) == {"0", "1"} else counts
     return f"{words_in(column)}: --column {ours}{counts}"
-
-
-def _begins(column: pd.Series[str], rows: pd.DataFrame) -> pd.Series[str]:
-    """The cells of rows that begin an outage."""
-    return column[(rows["state"] == BEGIN).to_numpy()] if "state" in rows else column
-
-
-def _is_free(text: pd.Series[str]) -> bool:
-    """Whether it is another text in nearly each row: a comment, a ticket."""
-    return text.nunique() >= NEARLY_ALL * len(text)
 
 
 def is_read(read: Callable[..., object], cells: pd.Series[str], *options: object) -> bool:

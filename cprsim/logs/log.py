@@ -188,7 +188,7 @@ def _in_period(path: PathLike[str], log: Log, spec: LogSpec) -> tuple[Outages, f
     if rows.empty:
         why = "; ".join(["holds no failure of a node", *map(str, notes_of(log.counted))])
         raise trace_error(path, None, why)
-    complaint = "the outage of {value} ends before it begins"
+    complaint = "the outage of {value} ends before it begins (on the next day? Write its date)"
     no_row_where(rows["end"] < rows["start"], rows["node"], path, "end", complaint)
     (from_h, to_h), facts = _window(path, log, spec)
     if log.states_unsaid or (log.step_h and not spec.down):

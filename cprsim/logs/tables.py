@@ -47,7 +47,6 @@ ZERO_H = 24.0  # since 1970: what programs write that have no end
 SAME_H = 1 / 60
 NEVER_H = 70_380_768.0  # the year 9999: the same
 AT_LAST = "outage(s) of several days that end at the last instant of the log: under way still"
-NEXT_DAY = "end(s) of the next day, as the time of the day is before that of the start"
 MOVED = "local time(s) that summer time skips or repeats, taken as the earliest they can be"
 
 
@@ -111,7 +110,7 @@ class _Table:
         node, start = self._cells(table, "node").str.strip(), self._cells(table, "start")
         no_row_where(node.fillna("") == "", node, path, "node", "the row names no node")
         times = self._instants(start)
-        way = f"--ignore {quote(self.columns['start'].partition('+')[0])}= leaves such rows out"
+        way = f"--ignore {quote(self.columns['start'].rpartition('+')[2])}= leaves such rows out"
         no_row_where(np.isnan(times.hours), node, path, "start", f"{{value}} has no start: {way}")
         if times.unit and not times.since_1970 and BETWEEN.search(name := self.columns["start"]):
             raise trace_error(path, None, "tells times between failures: add them up", name)
@@ -201,7 +200,8 @@ class _Table:
         for ours, sign in (("node", "/"), ("start", " "), ("end", " ")):
             parts = (name := names.get(ours, ours)).split("+")
             if len(parts) > 1 and name not in table and set(parts) <= set(table):
-                joined[name] = table[parts].fillna("").agg(sign.join, axis=1).str.strip()
+                cells = table[parts].fillna("").agg(sign.join, axis=1).str.strip()
+                joined[name] = cells.where(table[parts[-1]].notna() | (ours == "node"))
                 self.parts |= {*parts}
         if self.spec.node is not None and "node" not in {*table, *names}:
             joined["node"] = pd.Series(self.spec.node, table.index)
@@ -230,11 +230,6 @@ class _Table:
             note = "end(s) such as NULL, -, 0 or the year 9999 taken for none"
             self.counted["assumed", note] += int(none.sum())
             end_h = np.where(none, np.nan, end_h)
-            dates = [self.spec.names.get(one, "").split("+")[:-1] for one in ("start", "end")]
-            is_next = (end_h < start_h) & (dates[0] == dates[1] != [])
-            is_next &= is_next.mean() < MOSTLY  # else the columns may be swapped
-            self.counted["assumed", NEXT_DAY] += int(is_next.sum())
-            end_h = end_h + DAY_H * is_next
             known, sides = ~np.isnan(end_h) & like.dated, (self._cells(table, "start"), cells)
             days = sorted(of[known].str.strip().str.fullmatch(DAY).mean() for of in sides)
             is_short = known.sum() > FEW and (end_h - start_h)[known].mean() < 10 * DAY_H

@@ -342,9 +342,10 @@ CASES: list[Case] = [
        values={"values.n_failures": 3, "values.mtbf_h.mean": 240.0}),
     # ------------------------------------------------------------------------------------ instants
     of("dates without a time", DATES, values={"values.n_instants": 13, "values.n_failures": 13}),
-    of("times of the day, across midnight", re.sub(
-        r"T([\d:]+),\S+T", r",\1,", spans("node,date,till")).replace(",till", ",from,till"),
-        f"{OF_3} --column start=date+from --column end=date+till"),
+    *(refused("times of the day, across midnight or missing", re.sub(
+        r"T([\d:]+),\S+T", r",\1,", spans("node,date,till")).replace(",till", ",from,till")
+        .replace(cell, ""), said, command=f"{OF_3} --column start=date+from --column end=date+till")
+      for cell, said in (("x", "on the next day?"), ("11:00:00", "--ignore from= leaves"))),
     refused("points between thousands", "node;start\na;150\nb;870\na;1.020\nb;2.410\n",
             "one between thousands?", command="fit log.csv --time-unit h"),
     refused("%H with %p", "node,start\na,04/02/2025 03:00 PM\n", "write %I for hours with %p",

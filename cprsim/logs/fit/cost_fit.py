@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from cprsim.errors import ParameterError, one_line
+from cprsim.errors import ParameterError
 from cprsim.failures.outages import Counted, notes_of
 from cprsim.files.units import SIZE
 from cprsim.job.distributions import MOST_SQUARED_CV
 from cprsim.job.records import HIGH, Z_95, Estimate, Floats
-from cprsim.logs.columns import FLAGS, LENGTH_COLUMN, NEARLY_ALL, plain, words_in
+from cprsim.logs.columns import FLAGS, LENGTH_COLUMN, is_free, plain, with_words, words_in
 from cprsim.logs.columns import unit_of as unit_in_name
 from cprsim.logs.files import head_of, trace_error
 from cprsim.logs.fit.families import FAMILIES
@@ -79,7 +79,7 @@ class CostFit(FittedQuantity):
     resolution_h: float
     fixed: Estimate | None  # where one time explains the log, or nothing else can be said
     bandwidth: Bandwidth | None
-    n_overlapping: int = 0  # that began before an earlier one had ended
+    n_overlapping: int = 0  # that began before an earlier one had ended, or as it did
     drift_h: tuple[float, ...] = ()  # means: first, last, fastest, slowest tenth, if they moved
 
     @property
@@ -126,6 +126,9 @@ class CostFit(FittedQuantity):
         first, last, fastest, slowest = (3600 * hours for hours in self.drift_h or 4 * (nan,))
         moved = abs(last - first) > max((DRIFTS - 1) * min(first, last), (slowest - fastest) / 2)
         notes = {
+            f"{self.n_overlapping} of the {kind}s began before or as another ended: one "
+            f"row should be one {kind} of the whole job, from its first start to its last end":
+                self.n_overlapping > 0,
             f"the {kind}s {'grew' if last > first else 'fell'} from {first:.4g} s (first tenth of "
             f"them) to {last:.4g} s (last tenth): for the next job use {last:.4g} s, not "
             f"the mean of {mean} s": moved,
@@ -145,9 +148,6 @@ class CostFit(FittedQuantity):
             f"{count(n_zero, kind)} of no time at all left out": n_zero > 0,
             f"the log writes the times of its {kind}s in steps of {step} s, which is coarse for a "
             f"mean of {mean} s": self.resolution_h > COARSE * self.mean.mean,
-            f"{self.n_overlapping} of the {kind}s began before another had ended: one row should "
-            f"be one {kind} of the whole job, from the first server's start to the last one's end":
-                self.n_overlapping > 0,
         }  # fmt: skip
         return tuple(note for note, holds in notes.items() if holds)
 
@@ -185,7 +185,7 @@ def _fit(kind: str, mine: pd.DataFrame, n_bootstrap: int, seed: int) -> CostFit:
     return CostFit(
         name=kind, lifetimes=durations, ranking=ranking, resolution_h=resolution_h, fixed=fixed,
         bandwidth=bandwidth_of(mine["n_bytes"].to_numpy(), all_h),
-        n_overlapping=int((start_h[order][1:] < end_h[:-1] - 1e-9).sum()),
+        n_overlapping=int((start_h[order][1:] <= end_h[:-1] + resolution_h).sum()),
         drift_h=_drift_h(all_h[order][all_h[order] > 0], resolution_h),
     )  # fmt: skip
 
@@ -376,7 +376,7 @@ def read_transfers(path: PathLike[str], spec: LogSpec) -> tuple[pd.DataFrame, tu
     twice = f"{count(n_twice := len(table) - len(rows), 'row')} said twice, counted once"
     notes = [
         *([twice] if n_twice else []),
-        *([f"column(s) not read: {', '.join(map(one_line, unread[:6]))}"] if unread else []),
+        *([f"column(s) not read: {', '.join(with_words(table[unread[:6]]))}"] if unread else []),
         *(f"{count(n, str(name))} without an end left out: if failures struck them, long ones are "
           "missing more often and the cost comes out too low"
           for name, n in kind[~ended].value_counts(sort=False).items()),
@@ -389,9 +389,9 @@ def _require_no_words(unread: pd.DataFrame, kind: pd.Series[str], path: PathLike
     for name in map(str, unread):
         cells = unread[name].loc[kind.index].fillna("").str.strip()
         is_number = pd.to_numeric(cells.where(cells != ""), errors="coerce").notna().all()
-        words = {plain(cell) for cell in cells.unique()}
-        few = not is_number and len(words) < NEARLY_ALL * len(cells)
-        if cells.groupby(kind).nunique().max() > 1 and (few or words <= FLAGS.keys()):
+        is_flag = {*map(plain, cells.unique())} <= FLAGS.keys()
+        few = is_flag or not (is_number or is_free(cells))
+        if few and cells.groupby(kind).nunique().max() > 1:
             message = (
                 f"not read, but could tell which rows count ({words_in(cells)}): --ignore "
                 f"{quote(f'{name}=WORDS')} leaves out the rows with these words, --ignore "

@@ -101,9 +101,8 @@ def _stamps(line: pd.DataFrame, log: PathLike[str], spec: LogSpec) -> pd.Series[
     iso = line["iso"].str.replace(",", ".")
     stamps = pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=True)
     stamps = stamps.fillna(_instants(year + " " + line["day"]).dt.tz_localize("UTC"))
-    if spec.tz is None:
-        return stamps
-    return stamps.where(iso.str.contains(ZONE) == True, in_zone(stamps, spec.tz)[0])  # noqa: E712
+    local = in_zone(stamps, spec.tz or "UTC")[0]
+    return stamps.where(iso.str.contains(ZONE) == True, local)  # noqa: E712
 
 
 def _instants(texts: pd.Series[str]) -> pd.Series[pd.Timestamp]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import nan
 from os import PathLike
+from typing import Any
 
 import pandas as pd
 
@@ -45,17 +46,15 @@ def read_slurm_jobs(log: PathLike[str], spec: LogSpec) -> Log:
     n_read = len(table) + len(rows) - len(lists)
     others = jobs["nodelist"][~jobs["nodelist"].str.lower().isin(UNKNOWN_WORDS)].drop_duplicates()
     nodes = frozenset(node_lists(others, log).explode())
-    if len(lost) == len(jobs):  # jobs that ended otherwise name nodes that never failed
-        return Log(rows, counted, points=True, n_read=n_read, nodes=nodes)
-    ends_h = local_hours(jobs["end"], log, spec)  # a job may have begun before the export's period
-    return Log(
-        rows, counted, points=True, n_read=n_read, nodes=nodes,
-        watched=(float(ends_h.min()), float(ends_h.max())),
-        evidence={
+    seen = dict[str, Any]()
+    if len(lost) < len(jobs):  # jobs that ended otherwise name nodes that never failed
+        ends_h = local_hours(jobs["end"], log, spec)  # one may have begun before the export
+        seen["watched"] = float(ends_h.min()), float(ends_h.max())
+        seen["evidence"] = {
             "n_nodes": "the nodes of all jobs", "begins": "the first end of a job",
             "ends": "the last end of a job",
-        },
-    )  # fmt: skip
+        }  # fmt: skip
+    return Log(rows, counted, points=True, n_read=n_read, nodes=nodes, **seen)
 
 
 FORMAT = LogFormat(
