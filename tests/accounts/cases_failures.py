@@ -317,7 +317,6 @@ CASES: list[Case] = [
     of("rows without a node",
        spans() + "Subtotal 1,2025-04-03T00:00,2025-04-29T00:00\nNULL,2025-04-03,\n"),
     of("a row that sums up the others", spans("node,start,end,n", "1") + "Summe,,,12\n"),
-    of("coordinates", re.sub("srv0(.)", r'"(\1, 0)"', spans())),
     refused("a list of coordinates", spans() + '"(0,1);(0,2)",2025-04-29\n', "is no node, nor a"),
     of("few rows of a word for no node", spans() + "inconnu,2025-04-29T00:00,2025-04-29T01:00\n",
        f"fit log.csv --nodes 4 {APRIL}", values={"values.n_failures": 13},
@@ -406,9 +405,9 @@ CASES: list[Case] = [
     refused("a node that does not respond", changes("state", "idle*", "idle"), "idle* 12"),
     of("a node that does not respond, said", changes("state", "idle*", "idle"),
        f"{OF_3} --down idle*"),
-    of("signs of sinfo: jobs that complete, maintenance", changes("state", "down", "allocated+")
+    of("nodes planned for a job, with one that completes, in maintenance",
+       changes("state", "DOWN", "IDLE+PLANNED").replace("IDLE+PLANNED", "allocated+", 6)
        + "2025-04-29T01:00:00,srv01,drained$\n2025-04-29T09:00:00,srv01,idle\n"),
-    of("nodes planned for a job", changes("state", "DOWN", "IDLE+PLANNED")),
     of("nodes planned for a job alone", stays("DOWN", "IDLE", "PLANNED")),
     refused("a state of one word", spans("node,start,x,state", "down"), "which nothing ends",
             command=f"{OF_3} --ignore x"),

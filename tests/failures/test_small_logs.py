@@ -146,9 +146,10 @@ GOOD = {
         {"date_format": "%d.%m.%Y", "period": ("05.02.2024", "05.05.2024"), "tz": "Asia/Tokyo"},
         {"origin": "2024-02-05T00:00:00+09:00", "window_h": 90 * 24},
     ),
-    "a period in the zone of the log": Small(
-        "node,start\na,2024-03-01T10:00:00+0100\na,2024-04-01T10:00:00+0200\n",
-        {"period": ("2024-02-05", None)}, {"origin": "2024-02-05T01:00:00+01:00"},
+    "a period in the zone of the log, and coordinates": Small(
+        'node,start\n"(0, 1)",2024-03-01T10:00:00+0100\n"(0, 1)",2024-04-01T10:00:00+0200\n',
+        {"period": ("2024-02-05", None)},
+        {"origin": "2024-02-05T01:00:00+01:00", "node_names": ["(0, 1)"]},
     ),
     **{
         f"an end of {ends[0]}": Small(
