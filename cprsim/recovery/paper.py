@@ -63,6 +63,7 @@ from cprsim.recovery.system import Family, JobProfile, Provenance
 
 MOST_SAVES = 1_000_000  # in a job
 NEVER = "never"  # the rule of a strategy that saves nothing
+FELL_BACK = "young (fell back to full)"  # that of CPR where full recovery is cheaper
 TRAINERS, CENTRAL = "trainers", "central"  # tiers
 UNDIVIDED = SubSaves("none", fraction=1.0)  # every save is whole
 PRIORITY_PREFIX = "cpr-"  # and a tracker: the strategies that save the most urgent rows first
@@ -288,7 +289,7 @@ def _cpr(job: JobProfile, o: Any) -> Policy:
     if decision is None or decision.chosen == "partial":
         return make(RELOAD, interval_h=interval_h, interval_rule=rule, sub_saves=o.sub_saves)
     interval_h = _sensible_h(decision.full_interval_h, "young", job, o)
-    return make(ROLL_BACK, interval_h=interval_h, interval_rule="young (fell back to full)")
+    return make(ROLL_BACK, interval_h=interval_h, interval_rule=FELL_BACK)
 
 
 _row = partial(row, family=Family.ONE_SAVE)

@@ -1,5 +1,6 @@
 """Points: which combinations there are, what they share, and what makes two the same."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,17 @@ def test_the_other_shares_of_failures_keep_their_ratio(scenario: Path, points: P
     scenario.write_text(ONE_FAILURE, "utf-8")
     shares = points("scopes.process.share=0.25,0.75")[1].experiment.shares
     assert shares.shares == pytest.approx((0.75, 0.15, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("over", "changes", "said"),
+    [
+        ("recovery.3.interval=3 min,2 h", ["prices={node_hour: 1 EUR}"],
+         "^Cheapest, accuracy not counted: (.|\n)*cpr falls back to full recovery at 1 of 2"),
+        ("costs.load=1 min", ["failures.mtbf=1e8 h", "costs.save=0 s",
+         "recovery=[none, {strategy: full, interval: 2 h}]"], "full at 1 of 1(.|\n)*\n1 min "),
+    ],
+)  # fmt: skip
+def test_a_sweep_says_what_a_run_of_its_points_does(scenario: Path, over, changes, said) -> None:
+    swept = cprsim.sweep(scenario, [over], changes, replications=4, workers=1)
+    assert re.search(said, str(swept))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -70,20 +70,21 @@ def points_frame(result: SweepResult) -> pd.DataFrame:
     """A row per point and strategy: the axes, and each quantity with its interval."""
     where = [*(axis.column for axis in result.axes), ONE_VARIED]
     numbers = result.table.groupby([*where, "strategy"], sort=False, dropna=False).ngroup()
-    table = result.table.set_axis(numbers, axis="index")
-    overhead = table[table["quantity"] == OVERHEAD].rename(columns={"n": "replications"})
+
+    def of(quantity: str) -> pd.DataFrame:
+        rows = result.of(quantity)
+        return rows.set_axis(numbers[rows.index], axis="index")
+
+    overhead = of(OVERHEAD).rename(columns={"n": "replications"})
     about = ["strategy", "save_interval_h", "interval_rule", "replications"]
     frames = [overhead[[*where, *about]]]
     for name, quantity in result.columns.items():
         ends = ["mean", "low", "high"][: 1 if " " in quantity else 3]  # parts of costs have none
-        rows = table.loc[table["quantity"] == quantity, ends]
-        frames.append(rows.set_axis(_ends(name)[: len(ends)], axis="columns"))
+        frames.append(of(quantity)[ends].set_axis(_ends(name)[: len(ends)], axis="columns"))
     differences = overhead[_ends("difference")]
     frames.append(differences.set_axis(_ends("difference_fraction"), axis="columns"))
     points: pd.DataFrame = pd.concat(frames, axis="columns")
-    by = OVERHEAD if result.currency is None else COST_MONTH
-    best = points[points[by].notna()].groupby(where, sort=False, dropna=False)[by].idxmin()
-    return points.assign(cheapest=points.index.isin(best))
+    return points.assign(cheapest=points.index.isin(numbers[result.best.index]))
 
 
 def _ends(name: str) -> list[str]:
@@ -115,6 +116,7 @@ def _document(result: SweepResult, points: pd.DataFrame) -> Document:
         table=tables[0] if is_small else None,
         remarks=[
             *(f"Warning: {warning}" for warning in result.warnings),
+            *_left_out(result),
             *result.accuracy,
             *([] if is_small else ["All points: with -v, on the page, or in sweep.csv."]),
         ],
@@ -137,14 +139,26 @@ def _pictures(result: SweepResult) -> list[Picture]:
     ]
 
 
+def _left_out(result: SweepResult) -> Iterator[str]:
+    """Strategies that do not save at the interval of an axis, and at how many points."""
+    overhead = result.table[result.table["quantity"] == OVERHEAD]
+    off = overhead.loc[result.is_off_axis(overhead), "strategy"].value_counts()
+    for name, n in off.items():
+        yield (
+            f"{name} falls back to full recovery at {n:,} of {count(result.n_points, 'point')}: "
+            "it does not save at the interval there, and only sweep.csv has what it costs."
+        )
+
+
 def _touches(result: SweepResult) -> Touches:
     touched: dict[str, set[str]] = {name: set() for name in result.strategies}
     for axis in result.axes:
         rows = result.table[result.table[axis.column].notna() | (result.table[ONE_VARIED] == "")]
         others = [another.column for another in result.axes if another is not axis]
         means = rows.groupby(["strategy", "quantity", *others], dropna=False)["mean"]
+        has_one = rows[axis.column].nunique(dropna=False) == 1
         for name, most in means.nunique(dropna=False).groupby("strategy").max().items():
-            touched[str(name)] |= {axis.column} if most > 1 else set()
+            touched[str(name)] |= {axis.column} if most > 1 or has_one else set()
     return touched
 
 
@@ -152,17 +166,17 @@ def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list
     """Who is the cheapest at how many points; then in all, or where each is at its best."""
     counts = points.loc[points["cheapest"], "strategy"].value_counts()
     if counts.empty:
-        return ["At no point does every replication of any strategy finish."]
-    least = "Least overhead" if result.currency is None else "Cheapest"
-    if result.currency is None and (result.table["on_failure"] == RELOAD).any():
-        least += ", accuracy not counted"
+        return ["With the values of a point, no strategy finishes every replication."]
+    is_counted = len(result.of(f"{COST_MONTH} {ACCURACY}"))
+    is_stale = (result.table["on_failure"] == RELOAD).any()
+    counted = ", accuracy not counted" if is_stale and not is_counted else ""
+    least = f"{'Least overhead' if result.currency is None else 'Cheapest'}{counted}"
     parts = (f"{name} at {n:,} of {count(result.n_points, 'point')}" for name, n in counts.items())
     shares = [f"{least}: {'; '.join(parts)}."] if len(result.strategies) > 1 else []
     best = result.cheapest
     if best is not None:
         at = _at(best, result, touches[best["strategy"]])
         amount = shown(100 * float(best["mean"]), result.currency or "")
-        counted = "" if len(result.of(f"{COST_MONTH} {ACCURACY}")) else ", accuracy not counted"
         in_all = f"Cheapest in all{counted}: {best['strategy']}{at}, {amount} for {USEFUL_MONTH}."
         return [*shares, in_all]
     finished = points[points[OVERHEAD].notna()].groupby("strategy", sort=False)[OVERHEAD]

@@ -98,7 +98,9 @@ def curves(
         values = list(dict.fromkeys(rows[second.column]))
         places = np.linspace(0, len(values) - 1, min(MOST_CURVES, len(values))).round()
         chosen = [values[int(place)] for place in places]
-        panelled = (vary or list(by_strategy))[:MOST_PANELS]
+        somewhere_best = set(result.best["strategy"])
+        first = sorted(vary or by_strategy, key=lambda name: name not in somewhere_best)
+        panelled = [name for name in by_strategy if name in first[:MOST_PANELS]]
         panels = []
         for name in panelled:
             mine = by_strategy[name]
@@ -151,7 +153,7 @@ def _panel(
         series.append(_lowest(depend, along, height))
         series += [_young(depend, along, height)] if title else []
     means, highs = (height.scale * rows[name].dropna().to_numpy() for name in ("mean", "high"))
-    wide = height.from_zero and is_wide(means)
+    wide = is_wide(means)
     y_range = None
     if len(means) and means.min() >= 0:  # a long interval leaves the axis: the values count
         top = max(1e-9, 1.08 * means.max(), min(1.02 * highs.max(initial=0), 2 * means.max()))
@@ -228,31 +230,29 @@ def heat_map(
         raise ParameterError(f"metric: say of which strategy: {', '.join(result.strategies)}")
     shown = _height_of(metric, result) if metric else cost
     rows, caption = rows_on(result, on, shown.quantity)
-    at = rows.set_index([*(axis.column for axis in reversed(on)), "strategy"])["mean"]
-    means = shown.scale * at.unstack()[list(result.strategies)]
-    leads = means.dropna(how="all").idxmin(axis=1).unique()  # at other points none finishes
+    at = rows.set_index([axis.column for axis in reversed(on)])
+    best = at[rows.index.isin(result.best.index)]  # at other points no strategy finishes every job
+    leads = [name for name in result.strategies if name in set(best["strategy"])]
     everywhere = not one and len(leads) == 1  # then its values say more than one colour
     one = leads[0] if everywhere else one
-    values = means[one] if one else means.min(axis=1)
-    grid = values.unstack()
+    chosen = at[at["strategy"] == one] if one else best.reindex(at.index.unique())
+    grid = shown.scale * chosen["mean"].unstack()
     cells: Any = {"edgecolors": "white", "lw": 0.6, "rasterized": grid.size > VECTOR_CELLS}
     with style():
         figure, (axes,) = panels(1, beside_in=1.6)
         if not one:
-            finishing = means.dropna(how="all")  # at other points no strategy finishes every job
-            best = finishing.idxmin(axis=1).reindex(means.index).unstack()
-            winners = [name for name in means if (best == name).any(axis=None)]
-            places = best.replace({name: n for n, name in enumerate(winners)}).to_numpy(np.float64)
-            colours = [line_of_many(n, len(winners))["color"] for n in range(len(winners))]
+            numbers = chosen["strategy"].map(leads.index, na_action="ignore")
+            places = numbers.unstack().to_numpy(np.float64)
+            colours = [line_of_many(n, len(leads))["color"] for n in range(len(leads))]
             axes.pcolormesh(places, cmap=ListedColormap(colours or ["w"]), alpha=0.5, **cells)
             handles = [
                 Patch(facecolor=colour, alpha=0.5, label=f"{name} is the cheapest")
-                for name, colour in zip(winners, colours, strict=True)
+                for name, colour in zip(leads, colours, strict=True)
             ]
             figure.legend(handles=handles, loc="outside lower left", ncols=3)
             title, about = "Cheapest strategy at each point", f"; in each cell: its {shown.label}"
         else:
-            norm = LogNorm() if is_wide(values.dropna().to_numpy()) else None
+            norm = LogNorm() if is_wide(chosen["mean"].dropna().to_numpy()) else None
             drawn = axes.pcolormesh(grid.to_numpy(np.float64), cmap=PALE, norm=norm, **cells)
             scale = figure.colorbar(drawn, label=shown.label).ax
             if norm is not None:

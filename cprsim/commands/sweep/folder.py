@@ -17,7 +17,7 @@ from cprsim.job.intervals import daly_h, young_h
 from cprsim.job.losses import strategy_key
 from cprsim.job.policy import BY_RULES, RELOAD, Policy
 from cprsim.job.records import Estimate
-from cprsim.recovery.paper import cpr_interval_h
+from cprsim.recovery.paper import FELL_BACK, cpr_interval_h
 from cprsim.results.folder import (
     ResultTarget,
     new_folder,
@@ -77,7 +77,21 @@ class SweepResult:
     __pydantic_config__: ClassVar = {"arbitrary_types_allowed": True}
 
     def of(self, quantity: str) -> pd.DataFrame:
-        return self.table[self.table["quantity"] == quantity]
+        """Rows of a quantity, without numbers where the strategy saves at another interval."""
+        rows = self.table[self.table["quantity"] == quantity]
+        return rows.assign(**{name: rows[name].mask(self.is_off_axis(rows)) for name in NUMBERS})
+
+    def is_off_axis(self, rows: pd.DataFrame) -> pd.Series[bool]:
+        """Where CPR fell back to full recovery, and did not use the interval of an axis."""
+        is_off = pd.Series(data=False, index=rows.index)
+        for axis in self.axes:
+            if axis.is_interval:
+                of = axis.key.split(".")[1:-1]  # a name or a number; none: of all
+                names = [self.strategies[int(at)] if at.isdigit() else at for at in of]
+                is_off |= (
+                    rows["strategy"].isin(names or self.strategies) & rows[axis.column].notna()
+                )
+        return is_off & (rows["interval_rule"] == FELL_BACK)
 
     @property
     def strategies(self) -> tuple[str, ...]:
@@ -97,13 +111,23 @@ class SweepResult:
         return {str(name).replace(" ", "_"): str(name) for name in self.table["quantity"].unique()}
 
     @property
-    def cheapest(self) -> dict[str, Any] | None:
-        """The row of the least cost per month over all points; None without prices."""
-        rows, losses = self.of(COST_MONTH), self.of(f"{COST_MONTH} {ACCURACY}")
-        rows = rows[rows["mean"].notna()]
+    def best(self) -> pd.DataFrame:
+        """The row of the least cost per month, or overhead without prices, of each point.
+
+        They are in the order of their costs; of equal ones, the one that saves most often is best.
+        """
+        losses = self.of(f"{COST_MONTH} {ACCURACY}")
+        rows = self.of(OVERHEAD if self.currency is None else COST_MONTH).dropna(subset="mean")
         is_priced = rows["strategy"].isin(losses.loc[losses["mean"].notna(), "strategy"])
         rows = rows[is_priced] if is_priced.any() else rows
-        return records_of(rows.loc[[rows["mean"].idxmin()]])[0] if len(rows) else None
+        places = [*(axis.column for axis in self.axes), ONE_VARIED]
+        return rows.sort_values(["mean", "save_interval_h"]).drop_duplicates(places)
+
+    @property
+    def cheapest(self) -> dict[str, Any] | None:
+        """The row of the least cost per month over all points; None without prices."""
+        rows = [] if self.currency is None else records_of(self.best[:1])
+        return next(iter(rows), None)
 
     @property
     def replications(self) -> str:
