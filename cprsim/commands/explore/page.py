@@ -219,10 +219,10 @@ def _range(
 
     def first(*candidates: float) -> float:
         for end in candidates:
-            at = max(1, round(end)) if is_whole else float(f"{end:.3g}")
+            at = round(end) if is_whole else float(f"{end:.3g}")
             if _takes(base, key, f"{at:.15g} {unit}" if unit else at):
                 return at
-        return number
+        return round(number) if is_whole else number
 
     if number:
         low = first(*(number / factor for factor in FACTORS))

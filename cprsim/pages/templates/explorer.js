@@ -73,10 +73,10 @@ function say(error) {
 
 function show(shown, asked, isCoarse) {
   say(shown.error ?? "");
+  if (shown.error) return; // the links stay those of the answer below
   history.replaceState(null, "", `?${asked}`);
   byId("save").href = `scenario.yaml?${asked}`;
   byId("link").href = `?${asked}`;
-  if (shown.error) return;
   byId("answer").innerHTML = shown.html;
   byId("answer").classList.remove("stale");
   byId("summary").textContent = shown.summary;
