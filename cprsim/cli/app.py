@@ -240,7 +240,7 @@ class Guarded(TyperGroup):
                 except typer.BadParameter as error:
                     if error.param is None or type(error) is not typer.BadParameter:  # missing
                         raise
-                    message = error.message.removeprefix("Value error, ")
+                    message = error.message.removeprefix("Value error, ").removeprefix("Input ")
                     raise ParameterError(message, option=error.param.opts[0]) from None
         finally:
             watch.command = []

@@ -119,7 +119,7 @@ class Answer:
         Parameters
         ----------
         file : str or Path
-            Markdown where its name ends in .md, else HTML that needs no network.
+            Markdown where its name ends in .md; else .html, which needs no network.
         title : str, optional
             Title of the page; default: that of the answer.
 

@@ -231,14 +231,14 @@ def panels(
 def title_figure(figure: Figure, title: str, caption: str) -> None:
     """Write a bold title over all panels of a figure and a caption in grey below it."""
     width_in, height_in = figure.get_size_inches()
-    lines = fill(caption, int(13 * width_in))
+    title, lines = fill(title, int(10 * width_in)), fill(caption, int(13 * width_in))
     n_blank = -(-(lines.count("\n") + 1) * CAPTION_POINTS // TITLE_POINTS)  # lines kept free
     top = {} if figure.get_layout_engine() else {"y": 1 - 3 / 72 / height_in}
     figure.suptitle(
         title + "\n" * int(n_blank), x=0.01, ha="left", fontweight="bold",
         fontsize=TITLE_POINTS, **top,
     )  # fmt: skip
-    below_title = 1 - 1.9 * TITLE_POINTS / 72 / height_in
+    below_title = 1 - (1.9 + 1.2 * title.count("\n")) * TITLE_POINTS / 72 / height_in
     figure.text(0.011, below_title, lines, fontsize=CAPTION_POINTS, color=CAPTION, va="top")
 
 

@@ -106,6 +106,8 @@ def write_page(document: Document, path: Path, title: str | None = None) -> list
             raise ResultError(f"can't write {path}: there is no folder {path.parent}")
         if path.suffix.lower() in (".md", ".markdown"):
             return _write_markdown(document, path, title)
+        if path.suffix.lower() not in ("", ".html", ".htm"):
+            raise ResultError(f"can't write {path}: name a page .html or .md")
         write_whole(path, html.render(document, title))
     return [path]
 

@@ -81,7 +81,7 @@ def _folded(text: str, width: int | None) -> list[str]:
 
 def _with_units(text: str) -> str:
     """The text, in which no line ends between a number and its unit."""
-    return re.sub(r"(?<=\d) (?=[%A-Za-z])", NO_BREAK, text)
+    return re.sub(r"(?<=\d) (?=[%±A-Za-z])|(?<=±) ", NO_BREAK, text)
 
 
 def _table(table: Table, look: Look) -> Iterator[str]:

@@ -139,7 +139,8 @@ def _explained(section: type[Model], error: ErrorDetails) -> tuple[Any, str, Any
     elif kind == "value_error":
         message = str(error["ctx"]["error"])
     elif kind != NO_KIND:
-        message = f"{message[:1].lower()}{message[1:]}".removeprefix("input ")
+        message = re.sub(r"^\w+ (?=should)| after validation.*", "", message)
+        message = f"{message[:1].lower()}{message[1:]}"
         message = message.replace("tuple", "list").replace("a valid string", "a text, in quotes")
     return loc, f"{quoted(value)} {message}", value
 

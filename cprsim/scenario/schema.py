@@ -234,7 +234,7 @@ def _not_too_many(expected: float, key: str) -> Found:
 def _of_cluster(scenario: Scenario) -> Found:
     cluster, is_trace = scenario.cluster, isinstance(scenario.failures, TraceFailures)
     if cluster.spares is not None and cluster.repair is None and not is_trace:
-        message = f"is missing: with {cluster.spares} spares, say when a failed node comes back"
+        message = "is missing: with `cluster.spares`, say when a failed node comes back"
         yield "cluster.repair", f"{message}, for example 6 h"
     if cluster.repair is not None and is_trace:
         yield "cluster.repair", "a trace brings its own repair times: leave it out"

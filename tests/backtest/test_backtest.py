@@ -87,7 +87,9 @@ def test_a_system_costs_what_it_costs_on_the_same_failures(replayed, histories, 
 def test_jobs_come_by_hours_saved_and_the_advice_is_the_cheapest(replayed) -> None:
     best = [max(job.saved_h(name).mean() for name in ("slower", "partial")) for job in replayed]
     assert best == sorted(best, reverse=True)
-    answer = answer_of_backtest(replayed[:1], ()).values
+    made = answer_of_backtest(replayed[:1], ())
+    answer, n = made.values, int(made.frames["jobs"]["n_failures"].sum())
+    assert f"{n} failures here, may have {n - 1.96 * n**0.5:.0f} to " in str(made.document.remarks)
     assert (answer["recommended"], answer["runner_up"]) == ("partial", AS_IT_RAN)
     assert answer["saved_h"] > 0
     assert answer["runner_up_more_h"] == pytest.approx(answer["saved_h"])

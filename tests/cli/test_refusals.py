@@ -113,6 +113,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (changed("unknown={failures.mtbf: {low: 9 h, high: 8 h}}"), "as `low` lies above `high`"),
     (("run", "small.yaml", "--page", "\udcff.html"), "--page: '\\udcff.html' has a character"),
     (("run", "small.yaml", "--out", "\udcff"), "folder: '\\udcff' has a character"),
+    (("explore", "small.yaml", "--port", "70000"), "--port: should be less than or equal to 65535"),
     # sweep, select, measure, report
     (varying("cluster.emb_ps=4,-4"), "cluster.emb_ps"),
     (varying("costs.save=1 min,2 min", "--precision", "nonsense"), "--precision"),

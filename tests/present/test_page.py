@@ -88,5 +88,6 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(run, tmp_path, monkeyp
     with pytest.raises(WriteError, match=f"^can't write {out}: No space left on device$"):
         run.report(out)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
-    with pytest.raises(ResultError, match=r"page\.md: there is no folder"):
-        run.report(tmp_path / "missing" / "page.md")
+    for name, said in (("missing/page.md", "there is no folder"), ("page.pdf", "name a page")):
+        with pytest.raises(ResultError, match=f"{name}: {said}"):
+            run.report(tmp_path / name)

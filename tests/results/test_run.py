@@ -34,10 +34,12 @@ def test_verdicts_say_what_the_numbers_do_not(write):
 def test_savings_are_against_a_full_recovery_that_finished(write):
     (said,) = savings(write())
     assert said.startswith("cpr removes 96.0 % of full's overhead: ")
-    stuck = made.strategy(made.FULL, [1, 1], [0, 0], finished=[False, False])
     cpr = made.strategy(made.CPR, [0.1, 0.1], [0, 0])
-    outcome = Outcome(made.USEFUL_H, made.CLUSTER, (stuck, cpr))
-    assert not list(savings(write(outcome=outcome, identity=Identity("stuck", "stuck", {}))))
+    for done, expected in ((False, []), (True, ["9.00 percentage points."])):
+        full = made.strategy(made.FULL, [1, 1], [0, 0], finished=[done, done])
+        outcome = Outcome(made.USEFUL_H, made.CLUSTER, (full, cpr))
+        said = savings(write(outcome=outcome, identity=Identity(f"{done}", "stuck", {})))
+        assert [one.rpartition(": ")[2] for one in said] == expected
 
 
 def test_a_precision_that_was_not_reached_is_said(write):

@@ -79,7 +79,7 @@ IN_SECTION = [
     ("over: {costs.load: 1 min:2 min}", "18: sweep.over.costs.load: `1 min:2 min` is no"),
     ("over: {costs.load: [[1]]}", "18: sweep.over.costs.load: `[[1]]` holds a list"),
     ("over: {costs.load: 5}", "18: sweep.over.costs.load: `5` is no range: write LOW"),
-    ("over: {}", "18: sweep.over: `{}` dictionary should"),
+    ("over: {}", "18: sweep.over: `{}` should have at least 1 item"),
     ("over: {a.b: 1:400:lin400, a.c: 1:400:lin400}", "18: sweep.over: makes 160,000 points"),
     *((f"over: {{{key}: [1, 2]}}", f"18: sweep.over.{key}: `{key}` is no key that can be varied")
       for key in ("costs", "sweep.mode", "kernel.batch", "a" + 12 * ".a" + " x")),

@@ -125,8 +125,8 @@ def _document(
             *remarks,
             "Assumed: each failure strikes one of the nodes that hold the state, at the log's rate "
             "and costs; where nodes fail together or the rate changes, intervals are too narrow. "
-            f"They leave out chance: a job like these, with {n} failures here, may have "
-            f"{percent(Z_95 / sqrt(n))} more or fewer.",
+            f"They leave out chance: a job like these, with {count(n, 'failure')} here, may have "
+            f"{max(0.0, n - Z_95 * sqrt(n)):,.0f} to {n + Z_95 * sqrt(n):,.0f}.",
             *(f"Failures are on the clock: {row.clock}; {row.why_clock}."
               for row in clocks.itertuples()),
             f"{AS_IT_RAN} replays the log's interval: its difference from the observed overhead is "

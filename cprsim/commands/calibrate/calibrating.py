@@ -189,7 +189,7 @@ def predict(jobs: Sequence[JobLedger], *, n_nodes: int, seed: int = 0) -> dict[s
     gaps = _gaps(early)
     n = gaps.n_observed
     if n < FEWEST_FAILURES:
-        raise ParameterError(f"the earlier half has {n} failures: too few to predict from")
+        raise ParameterError(f"the earlier half has {count(n, 'failure')}: too few to predict from")
     calibration = calibrate(early, n_nodes=n_nodes, seed=seed)
     after_h = sum(job.wall_h for job in jobs) - sum(cut_h)
     gaps_h = gaps.duration_h[gaps.observed]

@@ -38,7 +38,7 @@ def report(
     *results : str, Path or Answer
         Results folders; files of staleness curves.
     out : str or Path, optional
-        The page: Markdown where its name ends in .md, else HTML.
+        The page: Markdown where its name ends in .md, HTML where in .html.
     title : str, optional
         Title of the page; default: that of the result.
     figures : str or Path, optional

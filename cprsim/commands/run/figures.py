@@ -126,8 +126,8 @@ def bars_figure(
         figure.legend(handles=handles, loc="outside lower left", ncols=n_columns, fontsize=8)
         n = count(max(bar.summary[FINISHED].n for bar in bars), "replication")
         caption = (
-            f"{hours(result.useful_h)} of useful work on {result.n_nodes} nodes{about}; mean of "
-            f"{n}; {errors}"
+            f"{hours(result.useful_h)} of useful work on {count(result.n_nodes, 'node')}{about}; "
+            f"mean of {n}; {errors}"
         )
         title_figure(figure, f"Overhead by {of}: {name}", caption)
     return figure

@@ -324,7 +324,8 @@ def savings(result: Result) -> Iterator[str]:
     for name, of in differences(result.replications, result.n_nodes, plain.name).items():
         mean, low, high = of[OVERHEAD].triple
         if mean < -ROUNDING:
-            within = "" if isnan(high) else f" ({ends(-100 * high, -100 * low)}, 95 % interval)"
+            interval = ends(-100 * high, -100 * low)
+            within = "" if interval == NO_NUMBER else f" ({interval}, 95 % interval)"
             yield (
                 f"{name} removes {percent(-mean / against)} of {plain.name}'s overhead: "
                 f"{significant(-100 * mean)} percentage points{within}."

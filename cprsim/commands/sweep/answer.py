@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -139,15 +139,13 @@ def _pictures(result: SweepResult) -> list[Picture]:
     ]
 
 
-def _left_out(result: SweepResult) -> Iterator[str]:
+def _left_out(result: SweepResult) -> list[str]:
     """Strategies that do not save at the interval of an axis, and at how many points."""
-    overhead = result.table[result.table["quantity"] == OVERHEAD]
+    overhead, of = result.table[result.table["quantity"] == OVERHEAD], result.n_points
     off = overhead.loc[result.is_off_axis(overhead), "strategy"].value_counts()
-    for name, n in off.items():
-        yield (
-            f"{name} falls back to full recovery at {n:,} of {count(result.n_points, 'point')}: "
-            "it does not save at the interval there, and only sweep.csv has what it costs."
-        )
+    why = "it does not save at the interval there, and only sweep.csv has what it costs"
+    fell = "falls back to full recovery at"
+    return [f"{name} {fell} {n:,} of {count(of, 'point')}: {why}." for name, n in off.items()]
 
 
 def _touches(result: SweepResult) -> Touches:

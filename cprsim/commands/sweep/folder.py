@@ -112,10 +112,7 @@ class SweepResult:
 
     @property
     def best(self) -> pd.DataFrame:
-        """The row of the least cost per month, or overhead without prices, of each point.
-
-        They are in the order of their costs; of equal ones, the one that saves most often is best.
-        """
+        """Rows of the least cost, or overhead, at each point; of equal ones that of most saves."""
         losses = self.of(f"{COST_MONTH} {ACCURACY}")
         rows = self.of(OVERHEAD if self.currency is None else COST_MONTH).dropna(subset="mean")
         is_priced = rows["strategy"].isin(losses.loc[losses["mean"].notna(), "strategy"])

@@ -149,7 +149,7 @@ def document_of_systems(comparison: Comparison) -> Document:
         title=f"Which recovery system costs least: {comparison.name}",
         question=(
             f"Which recovery system costs a job of {hours(result.useful_h)} of useful work on "
-            f"{result.n_nodes} nodes least, {comparison.intervals}?"
+            f"{count(result.n_nodes, 'node')} least, {comparison.intervals}?"
         ),
         answer=[*_answer(comparison)],
         table=_costs(ranked_systems, result.bills),

@@ -19,6 +19,7 @@ from cprsim.accuracy.curve import (
 from cprsim.job.losses import ALWAYS, WHOLE, Metric
 from cprsim.job.records import ShardLoss
 from cprsim.results.folder import git_state
+from cprsim.results.words import ends
 from cprsim.training.kernel.blas import description
 from cprsim.training.kernel.trials import sub_saves_of
 from cprsim.training.measuring.checks import HOLDS, checks_of
@@ -118,7 +119,7 @@ def _lost_in_noise(measured: Measured, metric: Metric) -> str:
         return ""
     return (
         f"the loss of plain partial recovery in {metric.value} is not significantly above 0 "
-        f"({low:.2g} to {high:.2g} for a failure at any time, 95 % interval)"
+        f"({ends(low, high)} for a failure at any time, 95 % interval)"
     )
 
 
