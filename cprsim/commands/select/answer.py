@@ -219,11 +219,12 @@ def _decision(selection: Selection) -> list[str]:
             "jobs, and no other option of known, allowed loss finishes all."
         ]
     costs = f"{percent(chosen.overhead.mean)} of useful time"
-    entries = [f"In the scenario: recovery: [{selection.entries[chosen.strategy]}]"]
-    entries += [selection.accuracy] if chosen.loses and selection.accuracy else []
+    entry = f"In the scenario: recovery: [{selection.entries[chosen.strategy]}]"
+    if chosen.loses and selection.accuracy:
+        entry += f", and on the next line {selection.accuracy}"
     if selection.fell_back:
         run = f"Use full recovery, {full.interval_words}: it costs {costs}."
-        return [f"{run} {_why_full(selection)}", *entries]
+        return [f"{run} {_why_full(selection)}", entry]
     less = with_ends(*chosen.benefit.times(100).triple)
     against = f", {less} percentage points less than full recovery ({full.interval_words})"
     if full.finished_fraction < 1:
@@ -234,7 +235,7 @@ def _decision(selection: Selection) -> list[str]:
     words = maintained(_recommended(selection))
     name = f"{chosen.strategy} ({words})" if words else chosen.strategy
     run = f"Use {name}, {chosen.interval_words}: it costs {costs}"
-    return [f"{run}{against}. {loses}", *entries]
+    return [f"{run}{against}. {loses}", entry]
 
 
 def _why_full(selection: Selection) -> str:
