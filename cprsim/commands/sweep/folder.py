@@ -84,13 +84,10 @@ class SweepResult:
     def is_off_axis(self, rows: pd.DataFrame) -> pd.Series[bool]:
         """Where CPR fell back to full recovery, and did not use the interval of an axis."""
         is_off = pd.Series(data=False, index=rows.index)
-        for axis in self.axes:
-            if axis.is_interval:
-                of = axis.key.split(".")[1:-1]  # a name or a number; none: of all
-                names = [self.strategies[int(at)] if at.isdigit() else at for at in of]
-                is_off |= (
-                    rows["strategy"].isin(names or self.strategies) & rows[axis.column].notna()
-                )
+        for axis in [axis for axis in self.axes if axis.is_interval]:
+            of = axis.key.split(".")[1:-1]  # a name or a number; none: of all
+            names = [self.strategies[int(at)] if at.isdigit() else at for at in of]
+            is_off |= rows["strategy"].isin(names or self.strategies) & rows[axis.column].notna()
         return is_off & (rows["interval_rule"] == FELL_BACK)
 
     @property
