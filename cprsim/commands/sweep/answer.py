@@ -164,7 +164,7 @@ def _answer(result: SweepResult, points: pd.DataFrame, touches: Touches) -> list
     """Who is the cheapest at how many points; then in all, or where each is at its best."""
     counts = points.loc[points["cheapest"], "strategy"].value_counts()
     if counts.empty:
-        return ["With the values of a point, no strategy finishes every replication."]
+        return ["At no point do all replications of a strategy finish."]
     is_counted = len(result.of(f"{COST_MONTH} {ACCURACY}"))
     is_stale = (result.table["on_failure"] == RELOAD).any()
     counted = ", accuracy not counted" if is_stale and not is_counted else ""
