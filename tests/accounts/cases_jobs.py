@@ -375,7 +375,10 @@ CASES: list[Case] = [
         (0, "job.start", {"attempt": 0}), (9000, "job.start", {"attempt": 1}), *[
             (500 * n + 60 * (n // 2) + 5000 * (n > 8), "progress", {"step": 50 * n})
             for n in range(20)])}, "ledger e.jsonl",
-        says=("At most", "save unknown", "1 job without saves in its log")),
+        says=("At most", "save unknown", "1 job whose log times no save")),
+    Case("nothing-but-starts-of-saves", {"e.jsonl": lines(*[
+        (1000 * n, "save.start", {"step": 10 * n}) for n in range(9)])}, "ledger e.jsonl",
+        {"values.n_saves": 8}, says=("At most", "save unknown")),
     Case("no-event-of-a-save", {"e.jsonl": lines(*without(job(), "save.start", "save.commit"))},
         "ledger e.jsonl", {"values.inferred.untold_saves": 1}, says=("save unknown",)),
     Case("a-pause-where-a-save-was-due", {"e.jsonl": lines(*[

@@ -139,6 +139,13 @@ def test_a_job_by_hand(tmp_path) -> None:
     assert (cut.ended, cut.inferred["ends"], cut.useful_h) == (False, 1, found.useful_h)
 
 
+def test_saves_in_the_background_of_which_no_event_tells_the_end(tmp_path) -> None:
+    saved = (460, "save.start", {"step": 220}), (490, "save.resume"), BY_HAND[-1]
+    found = ledger_of(tmp_path, told(*BY_HAND[:4], (130, "save.resume"), *BY_HAND[5:-2], *saved))
+    assert found.n_saves == 2
+    assert 3600 * found.save_stalls_h == pytest.approx([20, 30])
+
+
 def test_a_death_that_nobody_saw_lies_after_the_last_sign_of_life(tmp_path) -> None:
     events = [event for event in BY_HAND if event[1] != "failure"]
     found = ledger_of(tmp_path, told(*events))

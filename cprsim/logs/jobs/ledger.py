@@ -43,7 +43,7 @@ LEDGER_PARTS = (*PARTS, "warm-up", "regroup", "replay", "rebuild", "degraded", "
 LOST_STEPS = f"attempt(s) lost nearly all steps, though saved: {ANEW}"
 INFERRED = {
     "leaps": "attempts that begin beyond every step that the log shows",
-    "untold_saves": "job without saves in its log: their hours count as work or as degraded",
+    "untold_saves": "job whose log times no save: their hours count as work or as degraded",
     "instants": "instants of incidents that the log does not give",
     "deaths": "failures without their instant",
     "unseen_failures": "failures that nothing but a step back or a rollback shows",
@@ -269,7 +269,13 @@ class _Booking:
         self._inferred["paces"] += course.contradicts_pace
         self._inferred["warm_ups"] += len(course.unknown_warm_ups)
         every = _steps_between_saves(course, pace.every_steps)
-        tells_saves = not isnan(every) or any(run.saves for run in course.runs)
+        saves = [save for run in course.runs for save in run.saves]
+        between = (~run.points.stalled & ~run.points.open_ for run in course.runs)
+        is_apart = pace.is_said or any(of.any() for of in between)
+        tells_saves = is_apart if saves else not isnan(every)
+        if not tells_saves:  # the pace of the steps contains them
+            self._draws["useful"] += self._draws["save"]
+            self._draws["save"] = np.zeros(self._n)
         self._inferred["untold_saves"] += not tells_saves
         return JobLedger(
             job=course.job,
@@ -278,7 +284,8 @@ class _Booking:
             ended=course.ended,
             wall_h=course.wall_s / S_PER_H,
             n_failures=sum(attempt.n_failures for attempt in course.attempts),
-            n_saves=course.n_saves,
+            n_saves=sum(save.committed for save in saves)
+            or sum(save.open and save.stall_s >= 0.0 for save in saves),
             n_steps=float(self._frontier.mean()) if pace.is_known else nan,
             step_s=pace.step_s,
             save_every=every,

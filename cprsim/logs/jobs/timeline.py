@@ -240,7 +240,6 @@ class JobTimeline:
         self.attempts = [LoggedAttempt(stages=[("start", 0.0)], failed_s=0.0, n_failures=0)]
         self.wall_s = nan
         self.ended = self.finished = False
-        self.n_saves = 0
         self.step_s = nan  # as the log itself says
         self.contradicts_pace = False  # steps take another time than the log says
         self.tells_detection = False  # else the time from failures to restarts is relaunch
@@ -471,6 +470,8 @@ class JobTimeline:
             self._begin_save(at_s, event)
             return
         under_way = [save for save in run.saves if save.open and event.save_id in ("", save.name)]
+        if name == "save.resume":
+            under_way = [save for save in under_way if isnan(save.stalled_until_s)]
         save = min(under_way, key=lambda save: save.step != step, default=None)  # else the oldest
         if save is None:  # its start is missing
             save = LoggedSave(step=step, name=event.save_id)
@@ -481,7 +482,6 @@ class JobTimeline:
             run.see(at_s)
         if name in SAVE_ENDS:
             save.open, save.committed = False, name == "save.commit"
-            self.n_saves += save.committed
             self._saved = save.step if save.committed else self._saved
 
     def _begin_save(self, at_s: float, event: Any) -> None:

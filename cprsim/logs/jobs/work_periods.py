@@ -147,8 +147,9 @@ def pace_of(course: JobTimeline, *, after_starts: bool = True) -> JobPace:
 
 
 def stalls_s(course: JobTimeline) -> Floats:
-    """Seconds that saves stalled the job, in order of time, of those that the log says all of."""
-    stalls = [save.stall_s for run in course.runs for save in run.saves if save.committed]
+    """Seconds that saves stalled the job, in order of time, but for those given up."""
+    saves = (save for run in course.runs for save in run.saves)
+    stalls = [save.stall_s for save in saves if save.open or save.committed]
     stall_s = np.array(stalls, dtype=np.float64)
     return np.asarray(stall_s[np.isfinite(stall_s)])
 
