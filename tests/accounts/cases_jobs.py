@@ -232,7 +232,7 @@ CASES: list[Case] = [
             (90_000 * day, "train.resume", {"attempt": day, "step": 8640 * day}),
             (90_000 * day + 86_400, "job.end", {"attempt": day, "step": 8640 * (day + 1),
                 "outcome": "finished" if day == 2 else "stopped"}))])}, "ledger e.jsonl",
-        {"values.n_failures": 0, "frames.hours.0.hours": 72, "frames.hours.5.hours": 2}),
+        {"values.n_failures": 0, "frames.hours.0.hours": 72, "frames.hours.13.hours": 2}),
     Case("ends-by-plan", {"a.csv": TABLE + (
         "2025-02-01T00:00,2025-02-01T12:00,1200,1200,CANCELLED by 1007\n"
         "2025-02-01T12:30,2025-02-02T00:30,2400,2400,Time limit\n"
@@ -435,7 +435,8 @@ CASES: list[Case] = [
         (6000, "job.end", {"attempt": 1, "outcome": "stopped"}),
         (6100, "job.start", {"attempt": 2}), (6200, "train.resume", {"step": 250}),
         (8200, "job.end", {"step": 350}))},
-        "ledger e.jsonl", {"frames.hours.5.hours": 300 / 3600}),
+        "ledger e.jsonl",
+        {"frames.hours.5.hours": 200 / 3600, "frames.hours.13.hours": 100 / 3600}),
     Case("a-save-before-the-first-step", {"e.jsonl": lines(job()[0], (30, "save.start", {
         "step": 0}), (50, "save.commit", {}), *job()[1:])}, "ledger e.jsonl",
         {"values.n_failures": 1}),

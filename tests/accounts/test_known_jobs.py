@@ -159,9 +159,12 @@ def live(plan: Plan, form: Form, begins: int = 0) -> Life:
             life.spend("wait", rng.choice((0, 0, 400_000)) * (not planned))
             if not planned:
                 life.say("reschedule.start")
-            life.spend("reschedule", rng.randrange(30_000, 300_000))
+            stood_ms = rng.randrange(30_000, 300_000)
             life.saves = life.saves[: -1 if plan.older and not number else None] or life.saves
-            life.n_failures += end == "PREEMPTED" and life.step > life.saves[-1]
+            lost = end == "PREEMPTED" and life.step > life.saves[-1]
+            is_stop = end in ("finished", *PLANNED) and not lost
+            life.spend("planned" if is_stop else "reschedule", stood_ms)
+            life.n_failures += lost
             life.step = life.saves[-1]
         life.attempts.append(row)
     final = life.step if plan.last in ("finished", "cut") else life.saves[-1]

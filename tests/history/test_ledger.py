@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.interval_coverage import ledger, rows_of
 from cprsim.logs.jobs.causes import is_planned
+from cprsim.logs.jobs.ledger import without_stops
 from cprsim.results.pipeline import replay, simulate
 from tests.history.making import BEGINS_NS, damaged, exported, ledger_of, told
 from tests.making import maker, small_scenario
@@ -137,6 +138,19 @@ def test_a_job_by_hand(tmp_path) -> None:
     assert sum(found.inferred.values()) == 0
     cut = ledger_of(tmp_path, told(*BY_HAND[:-1]))  # at its last event
     assert (cut.ended, cut.inferred["ends"], cut.useful_h) == (False, 1, found.useful_h)
+
+
+def test_how_long_a_job_stood_by_plan_moves_no_failure(tmp_path) -> None:
+    def working(stood_s: float) -> tuple[float, ...]:
+        later = (1, "job.start"), (9, "train.resume", {"step": 180}), *BY_HAND[6:]
+        told_later = [(200 + stood_s + at_s, *said) for at_s, *said in later]
+        stop = (200, "job.end", {"step": 180, "outcome": "stopped"})
+        job = ledger_of(tmp_path, told(*BY_HAND[:5], stop, *told_later))
+        assert 3600 * job.parts["planned"].mean == pytest.approx(stood_s + 1)
+        job = without_stops(job)
+        return job.wall_h, job.incidents[1].at_h, *np.ravel(job.useful_at_h)
+
+    assert working(9e5) == pytest.approx(working(9))
 
 
 def test_saves_in_the_background_of_which_no_event_tells_the_end(tmp_path) -> None:

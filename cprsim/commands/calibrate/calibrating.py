@@ -225,7 +225,8 @@ def _moved(
     rows = []
     for job, at_h in zip(jobs, cut_h, strict=True):
         rows += [(part, one.at_h >= at_h, took_h)
-                 for one in job.incidents for part, took_h in one.parts_h.items()]  # fmt: skip
+                 for one in job.incidents for part, took_h in one.parts_h.items()
+                 if part != "planned"]  # fmt: skip
         rows += [("useful", late, max(0.0, min(b, until_h) - max(a, from_h)))
                  for late, from_h, until_h in ((False, 0.0, at_h), (True, at_h, job.wall_h))
                  for a, b in job.useful_at_h]  # fmt: skip

@@ -12,7 +12,7 @@ from cprsim.commands.ledger.slurm import answer_of_slurm
 from cprsim.commands.options import DrawsSeed, Logs, TimeUnit, positive
 from cprsim.errors import ParameterError, watch
 from cprsim.files.units import TIME
-from cprsim.logs.jobs.ledger import JobLedger, ledgers, notes_on_ends
+from cprsim.logs.jobs.ledger import JobLedger, ledgers, notes_on_ends, without_stops
 from cprsim.logs.jobs.reading import Events, read_logs
 from cprsim.logs.jobs.slurm_jobs import read_attempts, tables_of
 from cprsim.pages.answer import Answer
@@ -88,8 +88,12 @@ def read_named(logs: Sequence[str | Path], time_unit: str | None) -> Events:
 
 
 def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedger, ...]:
-    """Jobs whose saves are so far apart in work, as the user says; None: as the logs say."""
+    """Jobs but for their planned stops, whose saves are so far apart in work as the user says.
+
+    None: as the logs say.
+    """
+    jobs = tuple(map(without_stops, jobs))
     if every is None:
-        return tuple(jobs)
+        return jobs
     every_s = 3600.0 * positive("--saves-every", every, TIME.parse)
     return tuple(replace(job, save_every=every_s / job.step_s) for job in jobs)

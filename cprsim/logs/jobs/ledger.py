@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from math import inf, isfinite, isnan, nan
@@ -39,7 +39,8 @@ CAUSES_SHOWN = 8
 NEARLY_ALL = 0.9  # of the steps so far, beyond which an attempt that loses them began anew
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
 SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
-LEDGER_PARTS = (*PARTS, "warm-up", "regroup", "replay", "rebuild", "degraded", "start")
+LEDGER_PARTS = (*PARTS, "warm-up", "regroup", "replay", "rebuild", "degraded", "start", "planned")
+UNTIL_START = ("detect", "wait", "reschedule")  # after a planned end: part of the stop
 LOST_STEPS = f"attempt(s) lost nearly all steps, though saved: {ANEW}"
 INFERRED = {
     "leaps": "attempts that begin beyond every step that the log shows",
@@ -155,6 +156,8 @@ def notes_on_ends(jobs: Sequence[JobLedger]) -> list[str]:
     failed = [one for job in jobs for one in job.incidents if one.n_failures and one.cause]
     idle = sum("lost" not in one.parts_h for one in failed)
     ask = f"; {idle} of these lost no work: if planned, write the cause 'planned stop'" * (idle > 0)
+    stood_h = sum(one.parts_h.get("planned", 0.0) for job in jobs for one in job.incidents)
+    out = f"; calibrate and backtest leave out their {stood_h:.3g} h" * (stood_h > 0.0)
     planned = sum((Counter(job.planned) for job in jobs), Counter[str]())
     anew = sum(  # what was saved, or made by the attempts before, was of no use
         one.parts_h.get("lost", 0.0) * S_PER_H > NEARLY_ALL * one.step * job.step_s
@@ -166,8 +169,30 @@ def notes_on_ends(jobs: Sequence[JobLedger]) -> list[str]:
         f"ends of attempts {what}: "
         + ", ".join(f"{one_line(cause)} ({n})" for cause, n in causes.most_common(CAUSES_SHOWN))
         + more
-        for what, causes, more in (("planned, no failures", planned, ""), failures) if causes
+        for what, causes, more in (("planned, no failures", planned, out), failures) if causes
     ] + [str(Note("assumed", anew, LOST_STEPS))] * bool(anew)  # fmt: skip
+
+
+def without_stops(job: JobLedger) -> JobLedger:
+    """A job on a clock that stands still in its planned stops, which no failure explains."""
+    stops = [
+        (one.at_h, one.parts_h["planned"]) for one in job.incidents if "planned" in one.parts_h
+    ]
+
+    def before_h(at_h: float) -> float:
+        return sum(took_h for stopped_h, took_h in stops if stopped_h < at_h)
+
+    incidents = (
+        replace(one, at_h=one.at_h - off_h, failed_h=one.failed_h - off_h)
+        for one, off_h in ((one, before_h(one.at_h)) for one in job.incidents)
+    )
+    return replace(
+        job,
+        wall_h=job.wall_h - before_h(inf),
+        incidents=tuple(incidents),
+        useful_at_h=tuple((a - before_h(a), b - before_h(b)) for a, b in job.useful_at_h),
+        draws=job.draws | {"planned": np.zeros(len(job.draws["planned"]))},
+    )
 
 
 def _as_relaunch(stages: Iterable[tuple[str, Floats]]) -> Iterator[tuple[str, Floats]]:
@@ -493,7 +518,9 @@ class _Booking:
     def _book(self, attempt: LoggedAttempt, filled: ImputedFailure, lost_h: Floats) -> None:
         """What stood before a run, and the work that was lost by it."""
         hours: dict[str, Floats] = {"lost": lost_h}
-        for name, took_s in filled.stages:
+        is_planned = attempt.n_failures == 0 and attempt.cause != ""
+        for stage, took_s in filled.stages:
+            name = "planned" if is_planned and stage in UNTIL_START else stage
             self._draws[name] += took_s / S_PER_H
             hours[name] = hours.get(name, 0.0) + took_s / S_PER_H
         self._inferred["instants"] += filled.n_inferred
