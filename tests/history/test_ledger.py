@@ -86,9 +86,9 @@ def test_a_warm_up_comes_back_whether_the_log_names_it_or_not(tmp_path) -> None:
 
 def test_a_warm_up_that_no_restart_shows_is_unknown(tmp_path) -> None:
     events = [event for event in BY_HAND if event[:2] != (340, "train.resume")]
-    attempts = "start,end,last_step\n2025-01-01,2025-01-02,50\n2025-01-03,2025-01-04,99\n"
+    attempts = "start,end,last_step\n0,24,50\n48,72,99\n"
     for log in (events, attempts):
-        answer = ledger_of(tmp_path, log if isinstance(log, str) else told(*log))
+        answer = ledger_of(tmp_path, log if isinstance(log, str) else told(*log), "h")
         assert np.isnan(answer.parts["warm-up"].mean), answer.parts["warm-up"]
         assert answer.inferred["warm_ups"] == 1
         np.testing.assert_allclose(sum(answer.draws.values()), answer.wall_h, rtol=1e-12)

@@ -140,6 +140,7 @@ NO_LOG = "no log that can be read"
         ("", "is empty"),
         ("node,start,end\na,1,2\n", NO_LOG),
         (ATTEMPTS.replace("01T20:30", "01T09:30"), r":3: end: .*before the start"),
+        (ATTEMPTS.replace("T00:00:00", ""), r":2: start: '2026-01-01' is a date: write its time"),
         (ATTEMPTS.replace("1000,900", "-5,900"), r":2: last_step: .*no number"),
         (ATTEMPTS.replace("1000,900", "1000,1200"), r":2: last_saved_step: '1200' lies beyond"),
         (ATTEMPTS.replace("01T10:30", "01T09:00"), r":3: start: .*before the end of an attempt"),
