@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from cprsim.errors import one_line
-from cprsim.failures.outages import Note
+from cprsim.failures.outages import PLANNED_WORK, Note
 from cprsim.job.records import Floats
-from cprsim.logs.columns import NEARLY_ALL, words_in
+from cprsim.logs.columns import FLAGS, NEARLY_ALL, words_in
 from cprsim.logs.files import trace_error
 from cprsim.logs.jobs.causes import DONE, is_planned, word_of
 from cprsim.logs.reading import header_line, named_columns, no_row_where, read_csv, separator_of
@@ -31,8 +31,8 @@ TOO_FAST = 1.2  # times faster than a step is said to be: it is another
 LIKE_STEPS = 0.1  # of the largest last_step, which numbers of steps reach
 FEWEST_TEXTS = 4  # of which each is another: remarks
 COULD_MATTER = (
-    "is not read, but could change the answer: call it cause (of the end), node, job, first_step "
-    "(at which an attempt began) or last_saved_step, or take it out of the table"
+    "is not read, but could change the answer: call it cause (of the end; 'planned ...' is none of "
+    "a failure), node, job, first_step (at which an attempt began) or last_saved_step, or take it out"
 )
 ANEW = "if each attempt counts its own steps, add those before; if these are jobs, name each"
 NS_PER_H = 3600 * 10**9
@@ -209,9 +209,13 @@ def _could_matter(cells: pd.Series[str], read: pd.DataFrame) -> bool:
     nor a number that is the same for each job or counts the rows, nor a date.
     """
     is_done = read["cause"].map(word_of).isin(DONE) & ~read["job"].duplicated(keep="last")
+    is_over = is_done | read["cause"].map(is_planned)
     words, n = cells.unique(), (cells != "").sum()
     if any(map(is_planned, words)):
-        return bool((cells.map(is_planned) != (is_done | read["cause"].map(is_planned))).any())
+        return bool((cells.map(is_planned) != is_over).any())
+    flags = cells.str.casefold().map(FLAGS)
+    if flags.notna().all() and re.search(PLANNED_WORK, str(cells.name)):
+        return bool((flags & ~is_over).any())  # its cause says that it failed
     varies = bool((cells.groupby(read["job"]).nunique() > 1).any())
     if not varies or OF_STEPS.search(str(cells.name)):
         return varies
