@@ -328,7 +328,7 @@ CASES: list[Case] = [
     *(Case(f"a-column-{name}-that-is-not-read", {"a.csv": f"start,end,last_step,{name}\n" + "".join(
         f"{10 * k},{10 * k + 10},{1000 * (k + 1)},{cell}\n" for k, cell in enumerate(cells))},
         "ledger a.csv --time-unit h",
-        refused=("a.csv:1: columns: '", f"{name[-4:]}' (", "could change the answer: call it cause"))
+        refused=("a.csv:1: columns: '", f"{name[-4:]}' (", "could change the answer: call"))
       for name, cells in UNREAD.items()),
     Case("columns-that-do-not-matter", {"a.csv":
         "start,end,last_step,last_saved_step,cause,state,user,try,gpus\n"

@@ -122,10 +122,19 @@ def test_damaged_lines_are_counted_and_the_others_read(tmp_path) -> None:
     bad.append(good[1].replace('"step": 5', '"step": "five"'))
     odd = '{"time_unix_nano": 1700000007000000000, "event": "coffee", "job": "j"}'
     path = tmp_path / "log.jsonl"
-    lines = [good[0], *bad, odd, good[1], '{"cut off', good[1].replace("progress", "pr\xfdgress")]
+    whole = good[1].replace('"step": 5', '"step": 5, "attempt": 0.0')  # as pandas writes it
+    lines = [
+        good[0],
+        *bad,
+        odd,
+        good[1],
+        whole,
+        '{"cut off',
+        good[1].replace("progress", "pr\xfdgress"),
+    ]
     path.write_text("\n".join(lines), "latin-1")
     events = read_logs([path])
-    assert (len(events.steps), len(events.others)) == (1, 1)
+    assert (len(events.steps), len(events.others)) == (2, 1)
     assert str(events.notes[0]).startswith("7 lines that are no event left out: log.jsonl:2")
     assert "1 event 'coffee' left out" in str(events.notes[1])
 

@@ -31,8 +31,8 @@ TOO_FAST = 1.2  # times faster than a step is said to be: it is another
 LIKE_STEPS = 0.1  # of the largest last_step, which numbers of steps reach
 FEWEST_TEXTS = 4  # of which each is another: remarks
 COULD_MATTER = (
-    "is not read, but could change the answer: call it cause (of the end; 'planned ...' is none of "
-    "a failure), node, job, first_step (at which an attempt began) or last_saved_step, or take it out"
+    "is not read, but could change the answer: call it cause (of the end: 'planned ...' if so), "
+    "node, job, first_step (at which an attempt began) or last_saved_step, or take it out"
 )
 ANEW = "if each attempt counts its own steps, add those before; if these are jobs, name each"
 NS_PER_H = 3600 * 10**9

@@ -56,6 +56,7 @@ MISSING: dict[str, Any] = {
 INSTANT = (0, 2**62, "an instant in ns since 1970")
 INSTANTS = ("time_unix_nano", "last_seen_unix_nano")
 MOST_ATTEMPTS = 10**9
+MOST_EXACT = 2**53  # below which a float has each whole number
 UNIT_OF_NS = {10**9: "s", 10**6: "ms", 10**3: "us"}  # ns in each
 DATED_NS = (1_262_304_000 * 10**9, 4_102_444_800 * 10**9)  # the years 2010 to 2100
 BOUNDS_OF_FIELDS = {  # least, most, and what would be right
@@ -357,10 +358,16 @@ def _line_by_line(
     return events
 
 
+def _number(text: str) -> float:
+    """A number, whole if it is: pandas writes 3.0 for 3."""
+    number = float(text)
+    return int(number) if abs(number) < MOST_EXACT and number.is_integer() else number
+
+
 def fields_of(line: bytes | str) -> dict[str, Any]:
     """Return the fields of an event in a line that are read; empty if the line is no event."""
     try:
-        said = json.loads(line)
+        said = json.loads(line, parse_float=_number)
     except (ValueError, RecursionError):
         return {}
     if not isinstance(said, dict):
