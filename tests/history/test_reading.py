@@ -49,6 +49,13 @@ def test_a_packed_log_is_read_as_it_was(tmp_path) -> None:
         )
 
 
+@pytest.mark.parametrize("name", ["iter_0000020/mp_rank_00", "epoch=1-step=20.ckpt"])
+def test_the_step_of_a_checkpoint_stands_in_its_name(tmp_path, name) -> None:
+    text = SAMPLE.read_text("utf-8").replace("ck/step-20", name)
+    (log := tmp_path / "t.log").write_text(text, "utf-8")
+    assert read_logs([log]).others["step"].equals(read_logs([SAMPLE]).others["step"])
+
+
 AT = "2026-11-22T20:11:59.5+00:00"
 START = '{"name": "torchelastic.worker.status.START", "source": "AGENT", "metadata": %s}'
 SAVE = "{'checkpoint_id': '/c/7', 'event': 'start', 'time': %s, 'func_name': 'save'}"

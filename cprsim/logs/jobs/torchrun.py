@@ -21,7 +21,10 @@ AGENT_EVENT = re.compile(r'\{"name": "torchelastic\.worker\.status\.([A-Z_]+)"')
 CHECKPOINT = re.compile(r"\{'checkpoint_id': .*'func_name': '(save|async_save|load)'.*\}")
 CLOSING = re.compile(r"Sending process \d+ closing signal|failed \(exitcode: (-?\d+)\)")
 ABORTED = "-6"  # by NCCL's watchdog, long after the work stopped; any other exit is seen at once
-CHECKPOINT_STEP = re.compile(r"(\d+)/?$")
+CHECKPOINT_STEP = re.compile(
+    r"(\d+)(?:/mp_rank[_\d]+)?/?$|"  # a folder, or one of a rank in it
+    r"(?:step|iter)[a-z]*[_=-]?(\d+)\.[a-z]+$"
+)
 MOST_CHARACTERS_OF_LINE = 1 << 20  # characters; a longer line counts as several
 HINTS = ("torchelastic.worker.status", "'func_name': '")
 NO_EVENT = (  # what comes of text that is none; the last three of `ast.literal_eval`
@@ -105,6 +108,6 @@ def _of_checkpoint(text: str, function: str, attempt: int) -> Iterator[dict[str,
     if str(fields.get("global_rank", "0")) != "0" or name is None:
         return
     step = CHECKPOINT_STEP.search(str(fields.get("checkpoint_id") or ""))
-    about = {"step": int(step[1]) if step else None, "event": name}
+    about = {"step": int(step[1] or step[2]) if step else None, "event": name}
     about |= {} if function == "load" else {"save_id": str(fields.get("uuid"))}
     yield {"time_unix_nano": int(fields["time"]), "attempt": attempt, **about}
