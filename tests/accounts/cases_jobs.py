@@ -281,6 +281,9 @@ CASES: list[Case] = [
         "start,end,last_step,last_saved_step\n0,10,1000,950\n"
         "11,11.1,952,950\n12,12.1,953,950\n13,13.1,951,950\n14,24,1950,1950\n"},
         "ledger a.csv --time-unit h", {"frames.hours.0.hours": 19.5}, rel=0.02),
+    Case("a-table-whose-last-attempt-runs", {"a.csv": f"{TABLE}0,9,900,900,disk\n"
+        "9,20,2000,1900,RUNNING\n"}, "ledger a.csv --time-unit h",
+        {"values.n_failures": 1, "frames.hours.1.hours": 0}),
     Case("a-table-without-causes", {"a.csv":
         "start,end,last_step,last_saved_step\n0,10,1000,900\n11,20,1800,1800\n"},
         "ledger a.csv --time-unit h", {"values.n_failures": 1},

@@ -190,11 +190,12 @@ def test_damaged_logs_give_the_hours_within_a_few_percent() -> None:
 def test_ends_are_planned_in_the_words_of_schedulers_and_people() -> None:
     planned = (
         "0, 0:0, exit_code=0, DeadlineExceeded, TERM_RUNLIMIT, TO, killed by user, "
-        "CANCELLED by 1001, end of allocation, job exceeded walltime, KeyboardInterrupt"
+        "CANCELLED by 1001, end of allocation, job exceeded walltime, KeyboardInterrupt, "
+        "`Trainer.fit` stopped: `max_steps=900` reached., max_steps reached, early stopping"
     )
     failed = (
         "0:9, exit 10, DEADLINE_EXCEEDED, TERM_MEMLIMIT, F, aborted, killed by OOM, "
-        "memory allocation, SIGTERM, Timeout: NCCL"
+        "memory allocation, SIGTERM, Timeout: NCCL, max retries reached, RUNNING"
     )
     assert [word for word in planned.split(", ") if not is_planned(word)] == []
     assert [word for word in failed.split(", ") if is_planned(word)] == []

@@ -6,9 +6,13 @@ import re
 
 from cprsim.failures.outages import PLANNED_WORK
 
-NO_CAUSE = ("", "-", "nan", "none", "null")
+NO_CAUSE = ("", "-", "nan", "none", "null", "r", "running", "still running")
 DONE = (*NO_CAUSE, "finished", "completed", "complete", "succeeded", "success", "done", "ok", "cd")
-EXIT_0 = re.compile(r"((exit(ed)?|return(ed)?)( with)?( code| status)?[ :=]*)?0(:0)?")
+ALL_DONE = re.compile(
+    r"((exit(ed)?|return(ed)?)( with)?( code| status)?[ :=]*)?0(:0)?|"
+    r"(`?trainer\.fit`? stopped: )?`?(max|maximum|total|target) (steps|epochs|iterations|tokens)"
+    r"(=\d+)?`?( reached)?\.?|converged|early stop(ped|ping)|stopped early"
+)
 PERSON = "by (user|owner|admin|operator)"
 PLANNED_END = re.compile(
     r"(slurm |job |due to |reached |hit |exceeded )*(the )?"
@@ -24,10 +28,10 @@ PLANNED_END = re.compile(
 def word_of(text: str) -> str:
     """Return a cause in lower case, without suffix (`CANCELLED by 7`, not `Timeout: NCCL`).
 
-    The exit status 0 is `ok`.
+    The exit status 0 and the end of all steps are `ok`.
     """
     word = re.sub(r"[\s_-]+", " ", text.casefold()).strip()
-    word = "ok" if EXIT_0.fullmatch(word) else word
+    word = "ok" if ALL_DONE.fullmatch(word) else word
     return re.sub(rf"((?<!out)( (?!{PERSON})by | \(|:)|\+$| \(?\d).*", "", word).strip()
 
 
