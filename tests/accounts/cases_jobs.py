@@ -175,7 +175,8 @@ CASES: list[Case] = [
     Case("a-death-by-the-words-of-its-ranks-and-its-agent", {"e.jsonl": lines(*job(), *[
         (2700 + 0.003 * rank, "failure", {"attempt": 0, "rank": rank}) for rank in range(1, 16)],
         (2730.004, "failure", {"attempt": 0, "cause": "exitcode -9"}), *[
-        (at_s + 0.002, name, said) for at_s, name, said in job()[3:5]])}, "ledger e.jsonl",
+        (at_s + 0.002, name, {**said, "rank": 1})
+        for at_s, name, said in job()[3:5]])}, "ledger e.jsonl",
         BY_EVENTS | {"values.n_saves": 1, "values.inferred.half_saves": 0}),
     Case("two-jobs-without-names", {"e.jsonl": lines(*job(), *job(700.0))}, "ledger e.jsonl",
         refused=("job 'e': at 2025-03-03", "attempt 0 works or fails after", "`job`")),

@@ -88,10 +88,7 @@ def read_named(logs: Sequence[str | Path], time_unit: str | None) -> Events:
 
 
 def saving_every(jobs: Sequence[JobLedger], every: str | None) -> tuple[JobLedger, ...]:
-    """Jobs but for their planned stops, whose saves are so far apart in work as the user says.
-
-    None: as the logs say.
-    """
+    """Jobs without planned stops, whose saves are so far apart in work; None: as the logs say."""
     jobs = tuple(map(without_stops, jobs))
     if every is None:
         return jobs

@@ -40,7 +40,6 @@ NEARLY_ALL = 0.9  # of the steps so far, beyond which an attempt that loses them
 MOST_OFF = 1e-12  # h, for each second of wall time, by which the parts of a job may miss it
 SAY_STEPS = "write `step` in train.resume, progress, failure and job.end"
 LEDGER_PARTS = (*PARTS, "warm-up", "regroup", "replay", "rebuild", "degraded", "start", "planned")
-UNTIL_START = ("detect", "wait", "reschedule")  # after a planned end: part of the stop
 LOST_STEPS = f"attempt(s) lost nearly all steps, though saved: {ANEW}"
 INFERRED = {
     "leaps": "attempts that begin beyond every step that the log shows",
@@ -175,23 +174,15 @@ def notes_on_ends(jobs: Sequence[JobLedger]) -> list[str]:
 
 def without_stops(job: JobLedger) -> JobLedger:
     """A job on a clock that stands still in its planned stops, which no failure explains."""
-    stops = [
-        (one.at_h, one.parts_h["planned"]) for one in job.incidents if "planned" in one.parts_h
-    ]
-
-    def before_h(at_h: float) -> float:
-        return sum(took_h for stopped_h, took_h in stops if stopped_h < at_h)
-
-    incidents = (
-        replace(one, at_h=one.at_h - off_h, failed_h=one.failed_h - off_h)
-        for one, off_h in ((one, before_h(one.at_h)) for one in job.incidents)
-    )
+    at_h = np.array([one.at_h for one in job.incidents])
+    stood_h = np.array([one.parts_h.get("planned", 0.0) for one in job.incidents])
+    earlier = ((one, float(stood_h[at_h < one.at_h].sum())) for one in job.incidents)
+    useful = ((a, b, float(stood_h[at_h < a].sum())) for a, b in job.useful_at_h)
     return replace(
         job,
-        wall_h=job.wall_h - before_h(inf),
-        incidents=tuple(incidents),
-        useful_at_h=tuple((a - before_h(a), b - before_h(b)) for a, b in job.useful_at_h),
-        draws=job.draws | {"planned": np.zeros(len(job.draws["planned"]))},
+        wall_h=job.wall_h - float(stood_h.sum()),
+        incidents=tuple(replace(o, at_h=o.at_h - h, failed_h=o.failed_h - h) for o, h in earlier),
+        useful_at_h=tuple((a - h, b - h) for a, b, h in useful),
     )
 
 
@@ -295,9 +286,8 @@ class _Booking:
         self._inferred["warm_ups"] += len(course.unknown_warm_ups)
         every = _steps_between_saves(course, pace.every_steps)
         saves = [save for run in course.runs for save in run.saves]
-        between = (~run.points.stalled & ~run.points.open_ for run in course.runs)
-        is_apart = pace.is_said or any(of.any() for of in between)
-        tells_saves = is_apart if saves else not isnan(every)
+        within = not pace.is_said and all(run.points.open_.all() for run in course.runs)
+        tells_saves = not within if saves else not isnan(every)
         if not tells_saves:  # the pace of the steps contains them
             self._draws["useful"] += self._draws["save"]
             self._draws["save"] = np.zeros(self._n)
@@ -520,7 +510,7 @@ class _Booking:
         hours: dict[str, Floats] = {"lost": lost_h}
         is_planned = attempt.n_failures == 0 and attempt.cause != ""
         for stage, took_s in filled.stages:
-            name = "planned" if is_planned and stage in UNTIL_START else stage
+            name = "planned" if is_planned and stage in ("detect", "wait", "reschedule") else stage
             self._draws[name] += took_s / S_PER_H
             hours[name] = hours.get(name, 0.0) + took_s / S_PER_H
         self._inferred["instants"] += filled.n_inferred

@@ -473,8 +473,8 @@ class JobTimeline:
         if name == "save.resume":
             under_way = [save for save in under_way if isnan(save.stalled_until_s)]
         save = min(under_way, key=lambda save: save.step != step, default=None)  # else the oldest
-        if save is None and step in {one.step for one in run.saves if one.open or one.committed}:
-            return  # another process has said it
+        if save is None and event.rank and step in run.saved_steps:
+            return  # another rank has said it
         if save is None:  # its start is missing
             save = LoggedSave(step=step, name=event.save_id)
             run.saves.append(save)
@@ -493,9 +493,10 @@ class JobTimeline:
         last = self._run.saves[-1] if self._run.saves else LoggedSave()
         since_s = last.stalled_until_s if isfinite(last.stalled_until_s) else last.start_s
         is_again = (last.open or last.committed) and last.step == event.step
-        if is_again:  # another process says it
+        if is_again:
             self._no_second(at_s, since_s, f"save of step {event.step:g}")
-            return
+        if is_again and event.rank:
+            return  # another rank has said it
         self._end_stalls()
         self._run.saves.append(LoggedSave(at_s, event.step, name=event.save_id))
         self._run.see(at_s, event.step)
