@@ -49,7 +49,8 @@ class HeldLimit:
             missed = ", which it misses" if self.is_over else ""
             return f"{expected}; target {self.most:g}{missed}."
         known = self._known if isnan(self.bound) else f"at most {self._known}"
-        return f"{expected}; {known} ({self.bound_words}; limit {self.most:g})."
+        over = ", exceeded" if self.is_over else ""
+        return f"{expected}; {known} ({self.bound_words}; limit {self.most:g}{over})."
 
     @property
     def cell(self) -> str:

@@ -312,7 +312,7 @@ CASES: list[Case] = [
     Case("a-crash-loop-replayed", {"e.jsonl": crash_loop()},
         "backtest e.jsonl --nodes 4 --recovery full",
         says=("a crash loop is one failure: 30 of 33 failures", "They leave out chance: a job like "
-            "these, with 3 failures here, may have 113 %")),
+            "these, with 3 failures here, may have 0 to 6")),
     Case("four-times-the-failures", {"e.jsonl": lines(*halves(12, 48, 50, 50))},
          "calibrate e.jsonl",
          says=("outside the interval: what moved most is the failures a day, 4.",)),

@@ -119,7 +119,8 @@ def test_what_exceeds_a_limit_of_accuracy_is_recommended_by_no_command(command: 
     """Without a save a failure of one of 8 shards loses half of the job: PLS .07 of 4 failures."""
     answer = getattr(cprsim, command)(SERVERS, overrides={"simulation.replications": 200})
     assert answer.values["recommendation"]["name"] != "cpr"
-    assert "(over 0.02)" in f"{answer.document.table} {answer.document.remarks}"
+    over = "limit 0.02, exceeded" if command == "fleet" else "(over 0.02)"
+    assert over in f"{answer.document.table} {answer.document.remarks}"
     assumed = SERVERS.replace("0.2}", "0.2, assumed: true}")  # the limit of the job decides alone
     kept = getattr(cprsim, command)(assumed.replace("0.02}", "0.15}"))
     assert kept.values["recommendation"]["name"].startswith("cpr")  # or one that saves, as cheap
