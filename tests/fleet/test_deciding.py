@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,11 +104,22 @@ def test_a_month_follows_from_the_hours_and_what_is_saved_is_paired(tmp_path: Pa
 
 
 def test_spares_pay_until_one_more_costs_more_than_it_saves(tmp_path: Path) -> None:
-    scenario = loaded(tmp_path, KINDS % ", nodes: 60, window: 200 h", job=PRICED)
-    mine = [one for one in options_of(scenario, "spares=0,2,6,64") if one.strategy == "full"]
-    waits = [one.statistics["wait_h"].mean for one in mine]
+    fleet = KINDS % ", nodes: 60, window: 200 h"
+    options = options_of(loaded(tmp_path, fleet, "recovery=[full]"), "spares=0,2,6,64")
+    waits = [one.statistics["wait_h"].mean for one in options]
     assert waits == sorted(waits, reverse=True)
     assert waits[-1] == 0 < waits[0]
+
+
+def test_an_option_whose_queue_grows_is_not_preferred_to_one_that_keeps_up(tmp_path: Path) -> None:
+    """Five jobs of 6 nodes: in 200 h, 6 nodes do four at most, and spares stand until the last."""
+    scenario = loaded(tmp_path, "{jobs: 5, kinds: 1, spares: 1, window: 200 h}", "recovery=[full]")
+    slow, fast = options_of(scenario, "nodes=6,60")
+    worked = sum(slow.node_h.values()) - slow.node_h["spare"]
+    assert slow.node_h["spare"] == pytest.approx(worked / 6)
+    done = [one.statistics["jobs_per_month"].mean for one in (slow, fast)]
+    assert done == pytest.approx([5 * 6 / worked * 730.5**2 / 200, 5 * 730.5 / 200])
+    assert decided(scenario, [slow, replace(fast, cost=2 * slow.cost)]).best == fast.name
 
 
 def test_without_prices_node_hours_decide(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ STATISTICS = {
     "queued_h": "mean hours from arrival to start",
     "wait_h": "mean hours that a job waits for spares",
     "wait_fraction": "mean of these waits / useful time",
-    "jobs_per_month": "jobs that arrive and finish per month of 730.5 h; the cost is theirs",
+    "jobs_per_month": "jobs done per month of 730.5 h; the cost is of those that arrive in one",
     "utilisation_fraction": "useful share of the node-hours of `nodes` within the window",
     "busy_nodes": "mean number of nodes in jobs, over the window",
     "pls": "mean PLS of a job",
@@ -214,7 +214,7 @@ class FleetCell:
     statistics: Mapping[str, Number]
     n_jobs: tuple[int, ...]  # of each kind
     means: Mapping[str, tuple[Number, ...]]  # statistics that are means over jobs, by kind of job
-    used: Usage  # of all jobs, and of the spares, which are held over the whole window
+    used: Usage  # of all jobs, and of the spares, which are held as long as the jobs take
     usage: tuple[Usage, ...]  # of the jobs of each kind
     risks_all: bool  # whether some job loses all that a failure strikes
 
@@ -224,7 +224,9 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
     section, window_h, n_kinds = fleet.section, fleet.section.window_h, len(fleet.kinds)
     jobs, hours = ({str(name): of[name].to_numpy() for name in of} for of in history)
     wall_h, useful_h, n_nodes = jobs["wall_h"], jobs["useful_h"], jobs["n_nodes"]
-    stands_h = wall_h.sum() if is_alone(section) else window_h  # for which spares are held
+    worked_h = (n_nodes * wall_h).sum() / (section.nodes or inf)  # if no node is ever idle
+    takes_h = max(window_h, worked_h)  # more than the window: the queue grows
+    stands_h = wall_h.sum() if is_alone(section) else takes_h  # for which spares are held
     within = np.clip(window_h - jobs["start_h"], 0.0, wall_h)  # hours in the window
     wait_h = hours.get("wait", np.zeros(len(wall_h)))
 
@@ -243,7 +245,7 @@ def cell_of(fleet: PreparedFleet, strategy: int, history: History) -> FleetCell:
         **{name: values.mean() for name, values in per_job.items()},
         **dict(zip(QUANTILES, quantiles, strict=True)),
         "machine_years": (n_nodes * (wall_h - useful_h)).sum() / HOURS_PER_YEAR,
-        "jobs_per_month": jobs["finished"].sum() * HOURS_PER_MONTH / window_h,
+        "jobs_per_month": jobs["finished"].sum() * HOURS_PER_MONTH / takes_h,
         "utilisation_fraction": (n_nodes * within * useful_h / wall_h).sum()
         / ((section.nodes or nan) * window_h),
         "busy_nodes": (n_nodes * within).sum() / window_h,

@@ -37,6 +37,7 @@ from cprsim.results.store import Body, PointStore, Task
 from cprsim.results.unknown import (
     MOST_CONTENDERS,
     N_REPLICATIONS,
+    SEEN,
     Assumption,
     BreakEven,
     SpareNeed,
@@ -115,6 +116,10 @@ class FleetOption:
         """Whether it loses no accuracy that is counted, or what it loses is within the limits."""
         kept = [held.bound <= held.most for held in self.limits]
         return all(kept) if kept else self.statistics["pls"].mean == 0.0
+
+    def keeps_up(self, n_arrive: float) -> bool:
+        """Whether its nodes do all jobs that arrive in a month, `n_arrive`, within one."""
+        return self.statistics["jobs_per_month"].mean > (1.0 - SEEN) * n_arrive
 
 
 def option_of(
@@ -339,6 +344,8 @@ def decide(
     not_counted = {e.name for e in loaded.scenario.recovery if e.system.not_counted}
     known = (o for o in able if o.limits or o.strategy not in not_counted)
     counted = [option for option in known if option.keeps_limits] or able
+    n_arrive = sum(able[0].cells[0].n_jobs) * HOURS_PER_MONTH / fleet_of(loaded).window_h
+    counted = [option for option in counted if option.keeps_up(n_arrive)] or counted
     best = min(counted, key=lambda option: option.worth)
     own = (o for o in options if varied(loaded, o.where).scenario == loaded.scenario)
     present = next(own, options[0])
