@@ -326,9 +326,10 @@ def _of_silent(scenario: Scenario) -> Found:
     if scenario.silent is None:
         return
     yield from _not_too_many(scenario.job.useful_h / scenario.silent.mtbf_h, "silent.mtbf")
-    for key in ("sync", "fleet", "kernel"):
+    words = {"sync": "`sync`", "fleet": "`fleet` (section or command)", "kernel": "`kernel`"}
+    for key, other in words.items():
         if getattr(scenario, key) is not None:
-            yield "silent", f"does not go with `{key}`, which knows no silent errors: leave one out"
+            yield "silent", f"does not go with {other}, which knows no silent errors: leave one out"
     for i, scope in enumerate(scenario.scopes):
         if scope.name == SILENT:
             message = f"`{SILENT}` is what errors of the section `silent` are called"

@@ -54,17 +54,28 @@ def test_endless_free_spares_are_no_option_beside_those_that_are_paid(
 ) -> None:
     assert planned.frames["options"]["fleet.spares"].notna().all()
     assert planned.values["best"] == "full at spares 12"
+    assert "as at present" not in planned.document.answer[0]
     assert planned.values["recommendation"]["at"] == {"fleet.spares": 12}
-    assert {"fleet", "curve"} <= planned.figures.keys()
+    bars = planned.figures["fleet"].axes[0].get_xticklabels()
+    assert [bar.get_text() for bar in bars] == planned.frames["options"]["option"].tolist()
+    assert "curve" in planned.figures
     assert "spares" not in planned.document.table.caption  # which differ
 
 
 def test_the_scenario_s_own_spares_are_the_present_option() -> None:
     own = {"cluster.spares": 1}
-    assert cprsim.fleet(TEXT, {"spares": [4]}, own).values["present"] == "full"
+    other = cprsim.fleet(TEXT, {"costs.save": ["2 min"], "spares": [4]}, own)
+    assert other.values["present"] == "full"
+    assert other.figures["curve"].axes[0].get_xlabel().endswith(" [min]")
     among = cprsim.fleet(TEXT, {"spares": [0, 1]}, own)  # in the order asked for
     assert among.frames["options"]["fleet.spares"].tolist() == [0, 1]
     assert among.values["present"] == "full at spares 1"
+
+
+def test_where_no_job_finishes_the_number_of_spares_that_is_missing_is_said() -> None:
+    few = {"cluster.spares": 0, "cluster.repair": "1000 h", "simulation.replications": 9}
+    with pytest.raises(cprsim.CprsimError, match="with 16 spares full does"):
+        cprsim.fleet(TEXT, overrides=few)
 
 
 # --------------------------------------------------------------------------- as run and systems

@@ -179,7 +179,7 @@ WRONG = {
     },
     "silent": {
         "silent={mtbf: 8 h}": ("silent.latency", "is missing: say how errors are noticed"),
-        "fleet={jobs: 10}": ("silent", "does not go with `fleet`"),
+        "fleet={jobs: 10}": ("silent", "does not go with `fleet` (section or"),
         "scopes=[{name: silent, share: 1}]": ("scopes.0.name", "`silent` is what errors"),
         "scopes=[{name: planned, share: 1}]": ("scopes.0.name", "`planned` is what stops"),
     },

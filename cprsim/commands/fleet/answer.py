@@ -198,7 +198,9 @@ def _advice(result: FleetResult) -> str:
         least = result.option(best).cost
         bare = any(o.risks_all and o.finished and o.cost < least for o in result.options)
         does = "saves and keeps" if bare else "keeps"
-        return f"Use {named}, as at present: no option that {does} accuracy costs less."
+        is_own = "fleet.spares" not in result.axes or "spares" in result.shared
+        as_now = ", as at present" if is_own else ""  # free spares can't be compared
+        return f"Use {named}{as_now}: no option that {does} accuracy costs less."
     if isnan(saves.mean):
         return f"Use {named}, the cheapest option: under {present} not all jobs finish."
     unsure = ""

@@ -17,6 +17,7 @@ OVERHEADS = {
     "p95_fraction": "P95",
 }  # fmt: skip
 MOST_OPTIONS = 12  # side by side
+MOST_NAMES = 8  # of options with their values, below an axis
 
 
 def fleet_figures(result: FleetResult) -> dict[str, Draw]:
@@ -36,7 +37,9 @@ def shown_options(result: FleetResult) -> list[FleetOption]:
 
 def _bars(result: FleetResult) -> Chart:
     """Percentiles of the overhead of each option, and its cost by part."""
-    options, (scale, unit) = shown_options(result), _unit(result)
+    options, n, (scale, unit) = [*result.options], len(result.options), _unit(result)
+    if n > MOST_NAMES:
+        options = shown_options(result)
     names = tuple(option.name for option in options)
     overheads = (
         Series(label, names, tuple(_percent(option, key) for option in options), kind="points")
@@ -50,7 +53,7 @@ def _bars(result: FleetResult) -> Chart:
         if any(cost.get(part) for cost in costs)
     )
     return Chart(
-        f"Overhead and cost of each option: {result.name}",
+        f"Overhead and cost of {len(options)} of {count(n, 'option')}: {result.name}",
         f"{count(result.n_jobs, 'job')} in {result.window_h:g} h; options share their failures.",
         (
             Panel("Overhead of the jobs", "option", OVERHEAD_LABEL, tuple(overheads)),
@@ -73,11 +76,11 @@ def _unit(result: FleetResult) -> tuple[float, str]:
 
 def _curve(result: FleetResult) -> Chart | None:
     """Cost and overhead over the first numeric axis; other axes at their first value."""
-    numbers = {key: values_along(list(values)).numbers for key, values in result.axes.items()}
-    key = next((key for key, axis_numbers in numbers.items() if axis_numbers is not None), None)
+    axes = {key: values_along(list(values)) for key, values in result.axes.items()}
+    key = next((key for key, axis in axes.items() if axis.numbers is not None), None)
     if key is None:
         return None
-    x_of = dict(zip(result.axes[key], numbers[key] or (), strict=True))
+    x_of = dict(zip(result.axes[key], axes[key].listed, strict=True))
     fixed = {k: values[0] for k, values in result.axes.items() if k != key}
     scale, unit = _unit(result)
     cost, tail = [], []
@@ -95,12 +98,13 @@ def _curve(result: FleetResult) -> Chart | None:
             Series(strategy, x, tuple(_percent(option, "p90_fraction") for option in options))
         )
     fixed_words = ", ".join(f"{words_of_key(k)} {v}" for k, v in fixed.items())
-    along = words_of_key(key)
+    along, x_unit = words_of_key(key), axes[key].unit
+    label = f"{along} [{x_unit}]" if x_unit else along
     return Chart(
         f"Cost and overhead over {along}: {result.name}",
         f"At {fixed_words}." if fixed_words else "Useful work, failures and spares together.",
         (
-            Panel("Total cost", along, unit, tuple(cost), y_from_zero=False),
-            Panel("Overhead that 90 % of the jobs stay below", along, OVERHEAD_LABEL, tuple(tail)),
+            Panel("Total cost", label, unit, tuple(cost), y_from_zero=False),
+            Panel("Overhead that 90 % of the jobs stay below", label, OVERHEAD_LABEL, tuple(tail)),
         ),
     )

@@ -45,6 +45,7 @@ from cprsim.results.unknown import (
     decisive_assumption,
     in_spares,
     only_prices,
+    shows_waits,
     spares_needed,
     spares_of,
 )
@@ -340,7 +341,14 @@ def decide(
     """
     able = [option for option in options if option.finished]
     if not able:
-        raise ParameterError("there is no option under which all jobs of the fleet finish")
+        last, message = options[-1], "there is no option under which all jobs of the fleet finish"
+        if shows_waits(last.statistics):
+            here = {option.strategy: option.statistics for option in options}
+            one = assemble(one_job(loaded, last.where))
+            needs = spares_of(one, here, []) if is_alone(fleet_of(loaded)) else ()
+            enough = [f"with {need.n_spares} spares {need.system} does" for need in needs]
+            message += f": they wait for spares; {', '.join(enough) or 'compare more of them'}"
+        raise ParameterError(message)
     not_counted = {e.name for e in loaded.scenario.recovery if e.system.not_counted}
     known = (o for o in able if o.limits or o.strategy not in not_counted)
     counted = [option for option in known if option.keeps_limits] or able
