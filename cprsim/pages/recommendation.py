@@ -58,10 +58,11 @@ def maintained(recommended: Mapping[str, Any] | None) -> str:
     return "no maintained implementation" if is_paper else ""
 
 
-def turns_on(assumption: Assumption | None, of: str = "") -> str:
+def turns_on(assumption: Assumption | None, of: str = "", best: str | None = None) -> str:
     """The input that changes an answer most, with both values; empty if none is known.
 
-    `of`: the part of the answer that was tried, if not all of it.
+    `of`: the part of the answer that was tried, if not all of it; `best`: the option that is
+    chosen, if that is more than a strategy.
     """
     if assumption is None:
         return ""
@@ -74,7 +75,8 @@ def turns_on(assumption: Assumption | None, of: str = "") -> str:
     if half > UNSURE * assumption.overhead_tried:
         tried = f"{with_interval(100 * assumption.overhead_tried, 100 * half)} %"
     then = f"{tried} instead of {_costs(assumption.overhead)}"
-    words = f"{name} costs {then}; the choice is the same"
+    what = "choice" if best in (None, name) else "strategy"
+    words = f"{name} costs {then}; the {what} is the same"
     if assumption.choice_tried != name:
         words = f"{assumption.choice_tried} costs least, {then}"
     key = f"`{assumption.key}` ({assumption.mark}: {assumption.value})"

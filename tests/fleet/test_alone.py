@@ -72,6 +72,13 @@ def test_the_scenario_s_own_spares_are_the_present_option() -> None:
     assert among.values["present"] == "full at spares 1"
 
 
+def test_an_assumption_is_tried_on_all_options() -> None:
+    marked = {"marks": {"cluster.repair": "assumed"}, "simulation.replications": 20}
+    answer = cprsim.fleet(TEXT, {"spares": [4, 12]}, marked)
+    assert answer.values["best"] == "full at spares 4"
+    assert "with 72 h, full at spares 12 costs least" in answer.document.turns_on
+
+
 def test_where_no_job_finishes_the_number_of_spares_that_is_missing_is_said() -> None:
     few = {"cluster.spares": 0, "cluster.repair": "1000 h", "simulation.replications": 9}
     with pytest.raises(cprsim.CprsimError, match="with 16 spares full does"):

@@ -94,7 +94,9 @@ def _document(result: FleetResult) -> Document:
             *([decision.resources] if decision.resources else []),
             *break_even_sentences(decision.break_evens),
         ],
-        turns_on=turns_on(decision.assumption, "One job's answer" if result.n_jobs > 1 else ""),
+        turns_on=turns_on(
+            decision.assumption, "One job's answer" if result.n_jobs > 1 else "", decision.best
+        ),
         sections=[
             Section("What a month costs", [_costs(result)]),
             Section("In pictures", pictures),

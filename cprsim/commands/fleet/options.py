@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby, product
-from math import isnan, nan
+from math import inf, isnan, nan
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -23,7 +24,7 @@ from cprsim.commands.fleet.histories import (
     summed,
 )
 from cprsim.commands.run.sentences import resource_sentence, storage_share
-from cprsim.errors import ParameterError, Place, one_line
+from cprsim.errors import CprsimError, ParameterError, Place, one_line
 from cprsim.failures.sources import stream
 from cprsim.files import NOT_STORED, OMITTED, Number, decode, digest_of, encode
 from cprsim.job.intervals import WORTH_NO_SAVES
@@ -55,7 +56,7 @@ from cprsim.scenario.job import Values
 from cprsim.scenario.population import OWN_SPARES, fleet_of, is_alone, table_of
 from cprsim.scenario.prices import GB, HOURS_PER_MONTH, Prices, bill_of, energy_kwh
 from cprsim.scenario.reading import UNKNOWN, LoadedScenario, unknown_values
-from cprsim.scenario.yaml_text import Plain
+from cprsim.scenario.yaml_text import Plain, scalar
 from cprsim.workers import Workers
 
 IRRELEVANT_TO_A_HISTORY: dict[str, Any] = {  # keys that do not change one history of one strategy
@@ -410,6 +411,22 @@ def decide(
         spares = spares_of(one, here, picks) if is_alone(section) else spares_needed(
             here, picks, n_spares, in_spares(n_nodes, loaded.scenario), of_fleet
         )  # fmt: skip
+    assumed = decisive_assumption(job, {best.strategy: here}, shown, own_spares=is_alone(section))
+    if assumed is not None and axes and fewer and not assumed.key.startswith("scopes."):
+        key = SPARES if assumed.key == OWN_SPARES else assumed.key
+        change = {key: scalar(assumed.tried), **fewer}
+        runs = [({**change, **o.where}, names.index(o.strategy)) for o in counted]
+        with suppress(CprsimError):  # an option can't be under the change
+            ran = run_options(loaded, runs, workers, store, "marks", on_progress)
+            then = ran[counted.index(best)]
+            least = min((o for o in ran if o.finished), key=lambda o: o.cost, default=then)
+            if not then.finished or saving(then, least).low > 0:
+                then = least
+            tried, name = then.statistics[OVERHEAD], counted[ran.index(then)].name
+            assumed = replace(
+                assumed, overhead_tried=tried.mean if then.finished else inf, choice=best.name,
+                choice_tried=name, half_width=tried.half_width,
+            )  # fmt: skip
     return FleetDecision(
         best=best.name,
         n_nodes=n_nodes,
@@ -420,9 +437,7 @@ def decide(
         less=less_overhead(present, best) if present.finished else Estimate(nan),
         break_evens=break_evens(unknown_of(loaded, axes), best.name, costs),
         n_left_out=len(options) - len(able),
-        assumption=decisive_assumption(
-            job, {best.strategy: here}, shown, own_spares=is_alone(section)
-        ),
+        assumption=assumed,
     )
 
 
