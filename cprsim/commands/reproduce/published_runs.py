@@ -108,7 +108,8 @@ def google_log(work: Work) -> dict[str, Ours]:
     if not (files := work.study.data_files()):
         return {}
     found = work.compute({"P1": partial(of_log, files["P1"])})["P1"]
-    text = "{:.2f} ({:.2f} to {:.2f}), seen {:.2f}".format(*found["predicted"], found["observed"])
+    words = "{:.2f} ({:.2f} to {:.2f}, 90 %), seen {:.2f}"
+    text = words.format(*found["predicted"], found["observed"])
     return {
         "P1 goodput": StudyEstimate(found["goodput"]),
         "P1 later half": Tested(found["is_inside"], text),
