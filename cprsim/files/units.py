@@ -158,18 +158,22 @@ class Quantity:
     example: str = ""
     otherwise: str = ""  # what may stand there instead of a quantity
     in_steps: bool = False  # whether `10 steps` may, which become a time by `job.step`
+    or_number: bool = False  # whether a number may, in the internal unit
 
     def read(self, value: object) -> float:
         """The value in the internal unit. Raises ParameterError."""
         example = (self.example or self.dimension.hint) + self.otherwise
         if isinstance(value, int | float) and not isinstance(value, bool):
-            raise ParameterError(f"is a bare number: write its unit, for example {example}")
-        if not isinstance(value, str):
+            if not self.or_number:
+                raise ParameterError(f"is a bare number: write its unit, for example {example}")
+            inside = float(value)
+        elif not isinstance(value, str):
             raise ParameterError(f"is not {self.dimension.name}: write for example {example}")
-        if self.in_steps and re.fullmatch(IN_STEPS, value):
+        elif self.in_steps and re.fullmatch(IN_STEPS, value):
             message = "is in steps of a length that is not said: give `job.step`"
             raise MissingKeyError(message, "job.step")
-        inside = self.dimension.parse(value, example)
+        else:
+            inside = self.dimension.parse(value, example)
         if not self.dimension.parse(self.low) <= inside <= self.dimension.parse(self.high):
             raise ParameterError(f"is out of range: it must lie between {self.low} and {self.high}")
         return inside
@@ -188,7 +192,8 @@ class Quantity:
         pattern = self.dimension.pattern
         if self.in_steps:
             examples, pattern = [*examples, "10 steps"], f"{pattern}|{IN_STEPS}"
-        return {"type": "string", "pattern": pattern, "examples": examples}
+        text = {"type": "string", "pattern": pattern, "examples": examples}
+        return {"anyOf": [{"type": "number"}, text]} if self.or_number else text
 
 
 def split_quantity(

@@ -27,7 +27,6 @@ from cprsim.scenario.quantities import (
     ShardSize,
     duration_of,
     one_of,
-    share_between,
     within,
 )
 
@@ -251,6 +250,7 @@ class ClusterSection(Model):
 OR_TRANSFER = f", or `transfer`{OR_DISTRIBUTION}"
 TransferTime = Annotated[float, Quantity(TIME, "0 h", "10000 h", "94 s", OR_TRANSFER)]
 Chance = Annotated[float, Quantity(SHARE, "0 %", "50 %", "1 %")]
+FailingShare = Annotated[float, Quantity(SHARE, "0 %", "99 %", "30 %", or_number=True)]
 
 
 Cost = Annotated[
@@ -302,7 +302,7 @@ Save = Annotated[SaveCost, BeforeValidator(_stall_alone, json_schema_input_type=
 class RestartSection(Model):
     """Attempts to restart that fail; a failed one costs its stages from `reschedule` on."""
 
-    fails_fraction: share_between("0 %", "99 %") = Field(  # type: ignore[valid-type]
+    fails_fraction: FailingShare = Field(
         description="Share of attempts that fail, each independently [per cent, or a number]."
     )
     retry: Duration = Field(

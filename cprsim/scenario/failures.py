@@ -29,8 +29,8 @@ from cprsim.scenario.quantities import (
     Mtbf,
     Mtbf95,
     NodeCount,
+    PartShare,
     PositiveCount,
-    PositiveShare,
     PositiveTime,
     Shape,
     Spread95,
@@ -393,8 +393,10 @@ class ScopeSection(Model):
     """One kind of failure."""
 
     name: str = Field(strict=True, pattern=SCOPE_NAME, description="What it is called.")
-    share: PositiveShare | None = Field(
-        None, description="Share of the failures, a number; all add up to 1. Or give `failures`."
+    share: PartShare | None = Field(
+        None,
+        description="Share of the failures [per cent, or a number]; all add up to 1. Or give "
+        "`failures`.",
     )
     failures: Failures | None = Field(
         None,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from decimal import Decimal
 from math import log, sqrt
 from typing import Annotated, Any, Literal, Self, Union, get_args
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -183,6 +181,7 @@ NodeCount = Annotated[int, within(0, MAX_NODES)]
 PositiveCount = Annotated[int, within(1, MAX_NODES)]
 Share = Annotated[float, within(0, 1)]
 PositiveShare = Annotated[float, Field(strict=True, gt=0, le=1)]
+PartShare = Annotated[float, Quantity(SHARE, "0.0001 %", "100 %", "30 %", or_number=True)]
 Seed = Annotated[int, within(0, 2**63 - 1)]
 
 
@@ -258,17 +257,6 @@ NUMBER_OF_PIECES = Field(min_length=1, max_length=MAX_PIECES)
 Shape = Annotated[float, within(*SHAPE)]
 
 
-def share_between(low: str, high: str) -> Any:
-    """A share in per cent, or as a number."""
-
-    def in_per_cent(share: Any) -> Any:
-        is_number = isinstance(share, int | float) and not isinstance(share, bool)
-        return f"{100 * Decimal(str(share))} %" if is_number else share
-
-    written: Any = Annotated[float, Quantity(SHARE, low, high, "30 %")]
-    return Annotated[written, BeforeValidator(in_per_cent, json_schema_input_type=float | written)]
-
-
 def _ascending(ends: tuple[float, float]) -> tuple[float, float]:
     if not ends[0] < ends[1]:
         raise ParameterError("is no interval: the lower end comes first")
@@ -336,7 +324,7 @@ class DurationSpec(Model):
 class MixedSection(Model):
     """One of the times of a mixture."""
 
-    share_fraction: share_between("0.0001 %", "100 %") = Field(  # type: ignore[valid-type]
+    share_fraction: PartShare = Field(
         description="How often it is this one [per cent, or a number]; all add up to 1."
     )
     value: Annotated[FixedTime | DurationSpec, one_of("text", "section")] = Field(

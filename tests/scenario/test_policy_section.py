@@ -70,7 +70,7 @@ job: {useful: 100 h, step: 10 s}
 cluster: {workers: 32, state: 50 GB, link: 400 Gbit/s, links: {pcie: 25 GB/s}}
 failures: {kind: job, family: exponential, mtbf: 8 h, role: worker}
 scopes:
-  - {name: process, share: 0.6, reach: process, detect: 1 min}
+  - {name: process, share: 60 %, reach: process, detect: 1 min}
   - {name: node, share: 0.4, detect: 3 min}
 storage: {bandwidth: 800 Gbit/s}
 costs: {save: {stall: 10 s, background: transfer}, load: transfer, reschedule: 4 min}

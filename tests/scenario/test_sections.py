@@ -69,7 +69,7 @@ WRONG = {
         "cluster={emb_ps: 4, shard_size: 1 GB, tables: criteo-kaggle}": (
             "cluster.shard_size", "not both"),
         "costs.detect={mix: [{share: 60%, value: 5 min}]}": ("costs.detect.mix", "up to 60 %"),
-        "costs.restart={fails: 1}": ("costs.restart.fails", "`100 %` is out of range"),
+        "costs.restart={fails: 1}": ("costs.restart.fails", "`1` is out of range"),
         "costs.restart={fails: 30 %, operator: 8 h}": ("costs.restart.gives_up_after", "together"),
         "planned={every: 1 h, length: 2 h}": ("planned.every", "longer than `length`, 2 h"),
         "planned={every: 1 s, length: 0 s}": ("planned.every", "between 1 min"),
