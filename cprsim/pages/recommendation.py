@@ -61,8 +61,7 @@ def maintained(recommended: Mapping[str, Any] | None) -> str:
 def turns_on(assumption: Assumption | None, of: str = "", best: str | None = None) -> str:
     """The input that changes an answer most, with both values; empty if none is known.
 
-    `of`: the part of the answer that was tried, if not all of it; `best`: the option that is
-    chosen, if that is more than a strategy.
+    `of`: the part of the answer that was tried, if not all; `best`: the option that it chooses.
     """
     if assumption is None:
         return ""

@@ -22,13 +22,17 @@ def test_verdicts_say_what_the_numbers_do_not(write):
     partly = made.strategy(made.FULL, [1, 1], [0, 0], finished=[True, False])
     longer = paper_policy("lazy", RELOAD, 11.0, "given")
     strategies = (never, partly, made.strategy(longer, [0, 0], [0, 0]))
-    said = list(verdicts(write(outcome=Outcome(made.USEFUL_H, made.CLUSTER, strategies))))
+    outcome = Outcome(made.USEFUL_H, made.CLUSTER, strategies)
+    said = list(verdicts(write(outcome=outcome)))
     assert len(said) == 3
     assert said[0].startswith("none never finishes: 0 % of 2 replications were done")
-    assert said[0].endswith(", waited for spares 0 % of the time.")
+    assert said[0].endswith(", spent their time on: 9.09 % save.")
     assert said[1].startswith("full often does not finish: 50.0 % of 2 replications")
     assert said[2].startswith("lazy never saves: its interval of 11 h is longer than the job. One")
     assert said[2].endswith("stalls only 0 % of the useful time; an interval of 5 h saves once.")
+    saving = Identity("stops", "planned: {every: 1 d, saves: true}\n", {})
+    stuck, _ = verdicts(write(outcome=outcome, identity=saving))  # and lazy saves at the stops
+    assert stuck.endswith(". It stops as planned every 1 d: a restart must fit between stops.")
 
 
 def test_savings_are_against_a_full_recovery_that_finished(write):
@@ -46,7 +50,7 @@ def test_a_precision_that_was_not_reached_is_said(write):
     spread = (made.strategy(made.FULL, [1, 2], [0, 0]),)
     for precision, n_said in ((0.01, 1), (100.0, 0)):
         outcome = Outcome(made.USEFUL_H, made.CLUSTER, spread, precision)
-        said = list(verdicts(write(outcome=outcome, identity=Identity(f"p{precision}", "p", {}))))
+        said = list(verdicts(write(outcome=outcome, identity=Identity(f"p{precision}", "{}", {}))))
         assert len(said) == n_said
         assert all("not to the 1.00 % asked for" in line for line in said)
 

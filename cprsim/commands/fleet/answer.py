@@ -29,7 +29,7 @@ from cprsim.results.folder import read_manifest, stored_scenario
 from cprsim.results.money import prices_in
 from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import count, estimated, hours, significant, with_ends
-from cprsim.scenario.prices import shown
+from cprsim.scenario.prices import HOURS_PER_MONTH, shown
 
 MONTH = "month of 730.5 h"
 CAPTIONS = {"fleet": "Overheads, and the cost besides useful work", "curve": "Over the varied key"}
@@ -83,6 +83,7 @@ def _document(result: FleetResult) -> Document:
         for name, draw in fleet_figures(result).items()
     ]
     decision, of = result.decision, "the fleet's nodes" if result.n_jobs > 1 else "the job's nodes"
+    part = "One job's answer" if result.n_jobs > 1 else ""
     prices = prices_in(result.path) if decision.spares else None
     return Document(
         title=f"What failures cost a fleet: {result.name}",
@@ -94,9 +95,7 @@ def _document(result: FleetResult) -> Document:
             *([decision.resources] if decision.resources else []),
             *break_even_sentences(decision.break_evens),
         ],
-        turns_on=turns_on(
-            decision.assumption, "One job's answer" if result.n_jobs > 1 else "", decision.best
-        ),
+        turns_on=turns_on(decision.assumption, part, decision.best),
         sections=[
             Section("What a month costs", [_costs(result)]),
             Section("In pictures", pictures),
@@ -155,11 +154,12 @@ def _costs(result: FleetResult) -> Table:
     options = shown_options(result)
     columns = [result.parts(option) for option in options]
     totals = [sum(column.values()) for column in columns]
+    n_per_month = result.n_jobs * HOURS_PER_MONTH / result.window_h
     amounts = {
         part: [column.get(part, 0) for column in columns]
         for part in dict.fromkeys(part for column in columns for part in column)
         if any(column.get(part) for column in columns)
-    } | {"total": totals, "per job": [total / result.arrive_per_month for total in totals]}
+    } | {"total": totals, "per job": [total / n_per_month for total in totals]}
     rows = [[part, *(_amount(result, option) for option in of)] for part, of in amounts.items()]
     for heading, name in (("MWh", "energy_kwh"), ("t of CO2", "carbon_kg")):
         cells = [significant(getattr(option, name) / 1000) for option in options]
@@ -219,17 +219,16 @@ def _cautions(result: FleetResult) -> list[str]:
     """Stale shards of the best option, cheaper options with stale shards, options left out."""
     best, cautions = result.option(result.decision.best), []
     entries = {entry["name"]: entry for entry in stored_scenario(result.path)["recovery"]}
-    able, n_arrive = [o for o in result.options if o.finished], result.arrive_per_month
-    behind = [option for option in able if not option.keeps_up(n_arrive)]
-    if behind:
-        is_best = f", {best.name} among them," if best in behind else ""
-        rest = "" if is_best else ", so they are not recommended"
+    able = [option for option in result.options if option.finished]
+    n_arrive = result.n_jobs * HOURS_PER_MONTH / result.window_h
+    if behind := [option for option in able if not option.keeps_up(n_arrive)]:
+        done = significant(best.statistics["jobs_per_month"].mean)
         cautions.append(
-            f"Under {len(behind)} of {count(len(result.options), 'option')}{is_best} fewer jobs "
-            f"are done than arrive ({significant(n_arrive)} a month), and the queue grows{rest}. "
-            "A month's cost is that of the jobs which arrive in it, without the queue."
+            f"{significant(n_arrive)} jobs arrive a month, and {done} are done under {best.name}. "
+            f"Under {len(behind)} of {count(len(result.options), 'option')} fewer are done than "
+            "arrive: the queue grows. A month's cost is that of the jobs which arrive in it."
         )
-        able = [o for o in able if is_best or o not in behind]
+        able = [o for o in able if best in behind or o not in behind]
     if others := others_do_not_wait(best.statistics):
         cautions.append(others)
     if best.risks_all and best.statistics["pls"].mean == 0:

@@ -16,8 +16,7 @@ OVERHEADS = {
     "p50_fraction": "P50", "overhead_fraction": "mean", "p90_fraction": "P90",
     "p95_fraction": "P95",
 }  # fmt: skip
-MOST_OPTIONS = 12  # side by side
-MOST_NAMES = 8  # of options with their values, below an axis
+MOST_OPTIONS = 8  # side by side
 
 
 def fleet_figures(result: FleetResult) -> dict[str, Draw]:
@@ -29,7 +28,9 @@ def fleet_figures(result: FleetResult) -> dict[str, Draw]:
 
 
 def shown_options(result: FleetResult) -> list[FleetOption]:
-    """The options at the values of the present one, and the best option."""
+    """All options; of many, those at the values of the present one, and the best."""
+    if len(result.options) <= MOST_OPTIONS:
+        return [*result.options]
     best, present = map(result.option, (result.decision.best, result.decision.present))
     at_own_values = [option for option in result.options if option.where == present.where]
     return [*at_own_values, *([] if best in at_own_values else [best])][:MOST_OPTIONS]
@@ -37,12 +38,10 @@ def shown_options(result: FleetResult) -> list[FleetOption]:
 
 def _bars(result: FleetResult) -> Chart:
     """Percentiles of the overhead of each option, and its cost by part."""
-    options, n, (scale, unit) = [*result.options], len(result.options), _unit(result)
-    if n > MOST_NAMES:
-        options = shown_options(result)
+    options, (scale, unit) = shown_options(result), _unit(result)
     names = tuple(option.name for option in options)
     overheads = (
-        Series(label, names, tuple(_percent(option, key) for option in options), kind="points")
+        Series(label, names, tuple(100 * o.statistics[key].mean for o in options), kind="points")
         for key, label in OVERHEADS.items()
     )
     costs = [result.parts(option) for option in options]
@@ -53,17 +52,13 @@ def _bars(result: FleetResult) -> Chart:
         if any(cost.get(part) for cost in costs)
     )
     return Chart(
-        f"Overhead and cost of {len(options)} of {count(n, 'option')}: {result.name}",
+        f"Overhead and cost of {len(options)} of {len(result.options)} options: {result.name}",
         f"{count(result.n_jobs, 'job')} in {result.window_h:g} h; options share their failures.",
         (
             Panel("Overhead of the jobs", "option", OVERHEAD_LABEL, tuple(overheads)),
             Panel("Cost besides useful work", "option", unit, tuple(stacks)),
         ),
     )
-
-
-def _percent(option: FleetOption, statistic: str) -> float:
-    return 100 * option.statistics[statistic].mean
 
 
 def _unit(result: FleetResult) -> tuple[float, str]:
@@ -94,9 +89,8 @@ def _curve(result: FleetResult) -> Chart | None:
         options = [by_value[value] for value in x_of if value in by_value]
         x = tuple(x for value, x in x_of.items() if value in by_value)
         cost.append(Series(strategy, x, tuple(option.cost / scale for option in options)))
-        tail.append(
-            Series(strategy, x, tuple(_percent(option, "p90_fraction") for option in options))
-        )
+        p90 = tuple(100 * option.statistics["p90_fraction"].mean for option in options)
+        tail.append(Series(strategy, x, p90))
     fixed_words = ", ".join(f"{words_of_key(k)} {v}" for k, v in fixed.items())
     along, x_unit = words_of_key(key), axes[key].unit
     label = f"{along} [{x_unit}]" if x_unit else along

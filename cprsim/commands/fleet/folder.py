@@ -21,7 +21,6 @@ from cprsim.results.folder import (
 )
 from cprsim.scenario.job import values_along
 from cprsim.scenario.population import fleet_of
-from cprsim.scenario.prices import HOURS_PER_MONTH
 from cprsim.scenario.reading import LoadedScenario
 
 FLEET_FILE = "fleet.json"
@@ -48,11 +47,6 @@ class FleetResult:
     def option(self, name: str) -> FleetOption:
         """The option of that name."""
         return next(option for option in self.options if option.name == name)
-
-    @property
-    def arrive_per_month(self) -> float:
-        """Jobs that arrive per month, whose cost is that of the month."""
-        return self.n_jobs * HOURS_PER_MONTH / self.window_h
 
     @property
     def has_money(self) -> bool:

@@ -342,14 +342,9 @@ def decide(
     """
     able = [option for option in options if option.finished]
     if not able:
-        last, message = options[-1], "there is no option under which all jobs of the fleet finish"
-        if shows_waits(last.statistics):
-            here = {option.strategy: option.statistics for option in options}
-            one = assemble(one_job(loaded, last.where))
-            needs = spares_of(one, here, []) if is_alone(fleet_of(loaded)) else ()
-            enough = [f"with {need.n_spares} spares {need.system} does" for need in needs]
-            message += f": they wait for spares; {', '.join(enough) or 'compare more of them'}"
-        raise ParameterError(message)
+        waits = any(shows_waits(option.statistics) for option in options)
+        hint = waits * ": they wait for spares; compare more (`cprsim run` says how many one needs)"
+        raise ParameterError(f"there is no option under which all jobs of the fleet finish{hint}")
     not_counted = {e.name for e in loaded.scenario.recovery if e.system.not_counted}
     known = (o for o in able if o.limits or o.strategy not in not_counted)
     counted = [option for option in known if option.keeps_limits] or able
@@ -422,10 +417,10 @@ def decide(
             least = min((o for o in ran if o.finished), key=lambda o: o.cost, default=then)
             if not then.finished or saving(then, least).low > 0:
                 then = least
-            tried, name = then.statistics[OVERHEAD], counted[ran.index(then)].name
+            tried = then.statistics[OVERHEAD]
             assumed = replace(
                 assumed, overhead_tried=tried.mean if then.finished else inf, choice=best.name,
-                choice_tried=name, half_width=tried.half_width,
+                choice_tried=counted[ran.index(then)].name, half_width=tried.half_width,
             )  # fmt: skip
     return FleetDecision(
         best=best.name,

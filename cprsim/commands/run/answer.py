@@ -248,7 +248,7 @@ def costs_table(result: Result) -> Table:
     if prices is not None and prices.node_hour:
         costs = (of["overhead_node_h"].times(prices.node_hour) for of in summaries)
         columns[f"cost, {prices.prices.label or 'money'}"] = [estimated(cost) for cost in costs]
-    intervals = [_every(policy, result.useful_h) for policy in policies]
+    intervals = [_every(policy, result) for policy in policies]
     return Table(
         _caption(result),
         ["strategy", "saves every", *columns],
@@ -288,13 +288,15 @@ def parts_table(result: Result) -> Table:
     )
 
 
-def _every(policy: Policy, useful_h: float) -> str:
+def _every(policy: Policy, result: Result) -> str:
+    useful_h, stops = result.useful_h, stored_scenario(result.path).get("planned") or {}
+    none = "at planned stops" if stops.get("saves") else "no saves"
     if policy.interval_h == inf:
         never = policy.on_failure == RESTART
-        return policy.interval_rule if never else f"no saves, {policy.interval_rule}"
+        return policy.interval_rule if never else f"{none}, {policy.interval_rule}"
     if n_saves_due(policy.interval_h, useful_h):
         return f"{every(policy)}, {policy.interval_rule}"
-    saved = saves(policy, useful_h) if writes_parts_only(policy, useful_h) else "no saves"
+    saved = saves(policy, useful_h) if writes_parts_only(policy, useful_h) else none
     return f"{saved} ({hours(policy.interval_h)}, {policy.interval_rule})"
 
 

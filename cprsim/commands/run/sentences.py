@@ -10,7 +10,7 @@ from cprsim.commands.run.contents import kept_sentence
 from cprsim.files.units import SIZE
 from cprsim.job.intervals import ROUNDING, WORTH_NO_SAVES, n_saves_due
 from cprsim.job.losses import WHOLE, Metric, strategy_key
-from cprsim.job.policy import RELOAD, RESTART, ROLL_BACK, Outside, Policy, Ring
+from cprsim.job.policy import PARTS_IN_ORDER, RELOAD, RESTART, ROLL_BACK, Outside, Policy, Ring
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.pages.recommendation import back_to_start, never_saves, others_do_not_wait
 from cprsim.results.folder import stored_scenario
@@ -20,6 +20,7 @@ from cprsim.results.words import (
     count,
     ends,
     hours,
+    part_label,
     percent,
     priced_by,
     saves,
@@ -262,8 +263,10 @@ def decisions(result: Result) -> Iterator[str]:
 def verdicts(result: Result) -> Iterator[str]:
     """Sentences beyond the numbers: warnings, jobs that do not finish, missing saves."""
     yield from (f"Warning: {warning}" for warning in result.warnings)
-    summary, best = result.summary, result.cheapest
-    if best is not None and best.risks_all(result.useful_h) and not best.leaves_stale:
+    summary, best, useful_h = result.summary, result.cheapest, result.useful_h
+    planned = stored_scenario(result.path).get("planned") or {}
+    at_stops = planned.get("saves")
+    if best and best.risks_all(useful_h) and not (best.leaves_stale or (at_stops and best.tiers)):
         rows = result.replications[result.replications["strategy"] == best.name]
         worst = float((rows["wall_h"] / rows["useful_h"]).max()) - 1.0
         yield never_saves([best.name], worst, len(rows))
@@ -274,18 +277,24 @@ def verdicts(result: Result) -> Iterator[str]:
         finished, overhead = summary[name][FINISHED], summary[name]["overhead_fraction"]
         if finished.mean < 1:
             rows = result.replications.query("strategy == @name and not finished")
-            waits = rows.get("wait_h", rows["wall_h"] * 0).sum() / rows["wall_h"].sum()
+            most = rows.filter([f"{part}_h" for part in PARTS_IN_ORDER]).sum().nlargest(2)
+            shares = (most / rows["wall_h"].sum()).items()
+            parts = [f"{percent(of)} {part_label(str(part)[:-2])}" for part, of in shares if of]
+            if planned:
+                until = "" if at_stops else f" and work until a save ({_saving(policy, useful_h)})"
+                stops = f"It stops as planned every {planned['every']}"
+                parts[-1] += f". {stops}: a restart{until} must fit between stops"
             yield (
                 f"{name} {'often does not finish' if finished.mean else 'never finishes'}: "
                 f"{percent(finished.mean)} of {count(finished.n, 'replication')} were done; those "
                 f"stopped, after {STOPPED_BEYOND:g} times the useful hours or sooner "
-                f"(docs/model.md, section 9), waited for spares {percent(waits)} of the time."
+                f"(docs/model.md, section 9), spent their time on: {', '.join(parts)}."
             )
-        elif policy.interval_h < inf and not n_saves_due(policy.interval_h, result.useful_h):
+        elif policy.interval_h < inf and not (at_stops or n_saves_due(policy.interval_h, useful_h)):
             lost = result.replications.loc[result.replications["strategy"] == name, "pls"]
-            bare = (lost > 0).any() and not writes_parts_only(policy, result.useful_h)
+            bare = (lost > 0).any() and not writes_parts_only(policy, useful_h)
             start = f" {back_to_start((lost > 0).mean())}" if bare else ""
-            yield _no_whole_save(policy, result.useful_h) + start
+            yield _no_whole_save(policy, useful_h) + start
         pls, decision, precision = summary[name]["pls"], policy.decision, result.precision_fraction
         if decision and policy.on_failure == RELOAD and pls.low > 1.25 * decision.expected_pls:
             yield (
