@@ -44,7 +44,7 @@ MINUTE_H = 1 / 60
 STAMPS = Times(np.zeros(0))  # without a zone
 MOST_UNSEEN = 0.1  # share of the time
 APART_H = 1e-5  # of failures on one date, of which `spread` spreads all
-MOSTLY, MANY, ALIKE = 0.5, 100, 0.1
+MOSTLY, ENOUGH_GAPS, GAPS_ALIKE = 0.5, 100, 0.1
 UNNAMED = "those that the file names; nodes that never failed are missing, see --nodes"
 TOMORROW_H = 24.0  # clocks and zones may differ by that much
 
@@ -328,9 +328,9 @@ def _merged(path: PathLike[str], outages: Outages, log: Log, spec: LogSpec) -> O
     """
     order, within_h = by_node(outages), spec.hours("coalesce")
     gaps_h = np.diff(outages.start_h[order])[np.diff(outages.node[order]) == 0]
-    usual_h = float(np.median(gaps_h)) if log.points and len(gaps_h) > MANY else 0.0
-    regular_h = gaps_h[np.abs(gaps_h - usual_h) <= ALIKE * usual_h]
-    if len(regular_h) > MANY and regular_h.sum() > MOSTLY * outages.node_hours:
+    usual_h = float(np.median(gaps_h)) if log.points and len(gaps_h) > ENOUGH_GAPS else 0.0
+    regular_h = gaps_h[np.abs(gaps_h - usual_h) <= GAPS_ALIKE * usual_h]
+    if len(regular_h) > ENOUGH_GAPS and regular_h.sum() > MOSTLY * outages.node_hours:
         message = f"a node has a row every {usual_h:.3g} h for most of the time, as of looks at it "
         message += "or its signs of life: keep rows of failures, or name the column that tells them"
         raise trace_error(path, None, message, "start")

@@ -126,9 +126,8 @@ def document_of_select(selection: Selection) -> Document:
     sections = f"{selection.accuracy}\n{recovery_of(selection)}".strip()
     prices = prices_in(selection.path) if selection.spares else None
     first, *more = _decision(selection)
-    chosen = selection.recommended
-    if chosen in bills and cheapest_by_bill(bills) != chosen:  # it decides, too
-        more = [cheapest(bills, chosen), *more]
+    if _contradicts(bills, selection):
+        more = [cheapest(bills, selection.recommended), *more]
     return Document(
         title=f"Which strategy costs least, and how often it saves: {selection.name}",
         question=(
@@ -208,6 +207,12 @@ def _cells(selection: Selection, candidate: CandidateSummary, *, waits: bool) ->
 
 
 # ------------------------------------------------------------------------------ sentences
+
+
+def _contradicts(bills: Bills, selection: Selection) -> bool:
+    """Whether neither the choice nor its equivalents cost least in all."""
+    alike = {selection.recommended, *selection.equivalent}
+    return selection.recommended in bills and cheapest_by_bill(bills) not in alike
 
 
 def _decision(selection: Selection) -> list[str]:
@@ -291,7 +296,7 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
             "The curve was measured on a small model, not on yours: measure yours with "
             "`cprsim measure`."
         )
-    if bills and cheapest_by_bill(bills) == chosen.strategy:
+    if bills and not _contradicts(bills, selection):
         yield cheapest(bills, chosen.strategy)
     if unsure := break_even_sentences(selection.break_evens):
         yield f"With these saves{', by total cost' if bills else ''}: {' '.join(unsure)}"

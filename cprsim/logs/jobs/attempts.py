@@ -25,7 +25,7 @@ TEXTS = ("job", "node", "cause")
 STEPS = ("first_step", "resumed_step", "last_step", "last_saved_step")
 OPTIONAL = {"first_step", "resumed_step", "last_saved_step", "step_seconds", *TEXTS}
 OF_STEPS = re.compile("step|iter|ckpt|checkpoint|resum|restor|roll", re.IGNORECASE)  # by its name
-DAY = r"\d{4}(-\d\d){1,2}"  # without a time
+BARE_DATE = r"\d{4}(-\d\d){1,2}"  # without a time
 DATE = r"(\d+[-/.]){2}\d+([T ].*)?"
 TOO_FAST = 1.2  # times faster than a step is said to be: it is another
 LIKE_STEPS = 0.1  # of the largest last_step, which numbers of steps reach
@@ -116,7 +116,7 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
         far = np.abs(times.hours) > LAST_H
         no_row_where(far, rows, path, name, "{value} lies hundreds of years off")
         message = "{value} is a date: write its time of day, too, as in 2026-01-05T07:14"
-        no_row_where(rows[name].str.fullmatch(DAY), rows, path, name, message)
+        no_row_where(rows[name].str.fullmatch(BARE_DATE), rows, path, name, message)
     open_ = np.isnan(end.hours) & np.isfinite(_steps(rows, "last_step", path))
     message = "the row has no end: write the instant of its last_step"
     no_row_where(open_, rows, path, "end", message)
