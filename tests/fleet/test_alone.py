@@ -106,7 +106,7 @@ recovery: [full, none]
         RARE,  # one failure in a hundred jobs
         SERVERS,
         SERVERS.replace("25 GB}", "25 GB, spares: 1, repair: 6 h}") + "prices: {node_hour: 2}\n",
-        RARE.replace("600 h", "2 min"),  # no job finishes under `none`
+        RARE.replace("600 h", "2 min") + "simulation: {replications: 20}\n",  # none finishes
         TEXT.replace("24 h", "1000 h, spares: 0"),
     ],
     ids=["rare", "servers", "spares", "hopeless", "waiting"],

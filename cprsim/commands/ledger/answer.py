@@ -43,7 +43,7 @@ def answer_of_ledger(jobs: Sequence[JobLedger], notes: Sequence[str]) -> Answer:
 
 
 def _job(job: JobLedger) -> dict[str, Any]:
-    hours = {"useful": job.useful_h, **{part: job.parts[part] for part in LEDGER_PARTS}}
+    hours = {"useful": job.useful_h, **job.parts}
     return {
         "job": job.job,
         "begins_unix_ns": job.begins_ns,

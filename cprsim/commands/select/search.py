@@ -24,6 +24,7 @@ WRITES_CAP = 100_000  # largest number tried
 WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # factors on the number of writes, coarse search
 NARROW = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # factors on it, fine search
 FREE_STEP = 0.3  # factor from one number of saves without stall to the next lower one
+NO_GAIN = 1.005  # times the cost of the densest saves; where fewer cost that, search among fewer
 EQUALLY_CHEAP = 1.02  # times the least cost; candidates below it count as equally cheap
 FREE_RESOLUTION = 1.15  # factor between the bounds at which the search for the fewest ends
 PARTS_RESOLVED = 100  # the search resolves the number of writes to 1 part in 100
@@ -93,7 +94,9 @@ def at_cheapest_interval(evaluator: CandidateEvaluator, name: str) -> Evaluated:
     numbers = {min(FREE_WRITES, most)}
     if experiment.scenario.silent is None:  # with silent errors, kept saves must span time
         numbers.add(most)
-    start = _cheapest(evaluator.with_writes(name, numbers))
+    tried = evaluator.with_writes(name, sorted(numbers))
+    max_cost = NO_GAIN * _cheapest(tried).cost_fraction  # the densest take the longest to simulate
+    start = next(one for one in tried if one.cost_fraction <= max_cost)
     return _fewest_that_help(evaluator, name, _least(evaluator, name, start.n_writes, most))
 
 
