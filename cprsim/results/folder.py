@@ -311,6 +311,12 @@ def free_spares(folder: Path) -> str:
     return "" if known & {"spares", "repair"} else always
 
 
+def stops_save(folder: Path) -> str:
+    """That planned stops save, whatever the interval; empty where they do not."""
+    stops = stored_scenario(folder).get("planned") or {}
+    return f"Each planned stop, every {stops['every']}, saves too." if stops.get("saves") else ""
+
+
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:
     """Without pandas' own metadata: the bytes depend on the columns and the library alone."""
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)

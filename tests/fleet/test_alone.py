@@ -182,3 +182,13 @@ def test_spares_of_single_jobs_are_no_option_of_a_fleet_that_shares_them() -> No
 def test_never_saving_that_costs_hardly_less_is_said() -> None:
     answer = cprsim.fleet(RARE, overrides={"recovery.full.interval": "2 h"})
     assert answer.document.answer[0].endswith("no option that saves and keeps accuracy costs less.")
+
+
+@pytest.mark.parametrize("command", ["run", "select", "systems", "fleet"])
+def test_saves_of_planned_stops_are_said(command: str) -> None:
+    only = {"only": ["full"]} if command == "systems" else {}
+    stops = ("planned={every: 2 h, length: 5 min}", "simulation.replications=20")
+    answer = getattr(cprsim, command)(RARE, overrides=stops, **only)
+    said = " ".join(answer.document.remarks)
+    assert "Each planned stop, every 2 h, saves too." in said
+    assert "Without saves (full" not in said

@@ -31,7 +31,8 @@ def test_verdicts_say_what_the_numbers_do_not(write):
     assert said[2].startswith("lazy never saves: its interval of 11 h is longer than the job. One")
     assert said[2].endswith("stalls only 0 % of the useful time; an interval of 5 h saves once.")
     saving = Identity("stops", "planned: {every: 1 d, saves: true}\n", {})
-    stuck, _ = verdicts(write(outcome=outcome, identity=saving))  # and lazy saves at the stops
+    saves, stuck, _ = verdicts(write(outcome=outcome, identity=saving))
+    assert saves == "Each planned stop, every 1 d, saves too."  # lazy does so too
     assert stuck.endswith(". It stops as planned every 1 d: a restart must fit between stops.")
 
 

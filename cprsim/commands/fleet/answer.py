@@ -25,7 +25,7 @@ from cprsim.pages.recommendation import (
     waits_decide,
 )
 from cprsim.recovery.systems import SYSTEMS
-from cprsim.results.folder import read_manifest, stored_scenario
+from cprsim.results.folder import read_manifest, stops_save, stored_scenario
 from cprsim.results.money import prices_in
 from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import count, estimated, hours, significant, with_ends
@@ -231,7 +231,9 @@ def _cautions(result: FleetResult) -> list[str]:
         able = [o for o in able if best in behind or o not in behind]
     if others := others_do_not_wait(best.statistics):
         cautions.append(others)
-    if best.risks_all and best.statistics["pls"].mean == 0:
+    if at_stops := stops_save(result.path):
+        cautions.append(at_stops)
+    elif best.risks_all and best.statistics["pls"].mean == 0:
         cautions.append(never_saves([best.strategy]))
     if best.limits or best.statistics["pls"].mean > 0:
         stale = _stale(best, "no entry accepts that (`target_pls`)")

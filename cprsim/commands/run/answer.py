@@ -21,7 +21,7 @@ from cprsim.pages.document import Block, Document, Picture, Section, Table, Word
 from cprsim.pages.money import bills_frame, cheapest, money_tables
 from cprsim.pages.provenance import origin
 from cprsim.pages.recommendation import maintained, recommendation, turns_on, waits_decide
-from cprsim.results.folder import free_spares, stored_scenario
+from cprsim.results.folder import free_spares, stops_save, stored_scenario
 from cprsim.results.metrics import (
     ALWAYS_NAMED,
     BESIDE_OVERHEAD,
@@ -289,8 +289,8 @@ def parts_table(result: Result) -> Table:
 
 
 def _every(policy: Policy, result: Result) -> str:
-    useful_h, stops = result.useful_h, stored_scenario(result.path).get("planned") or {}
-    none = "at planned stops" if stops.get("saves") else "no saves"
+    useful_h = result.useful_h
+    none = "at planned stops" if stops_save(result.path) else "no saves"
     if policy.interval_h == inf:
         never = policy.on_failure == RESTART
         return policy.interval_rule if never else f"{none}, {policy.interval_rule}"

@@ -13,7 +13,7 @@ from cprsim.job.losses import WHOLE, Metric, strategy_key
 from cprsim.job.policy import PARTS_IN_ORDER, RELOAD, RESTART, ROLL_BACK, Outside, Policy, Ring
 from cprsim.job.records import NO_NUMBER, STOPPED_BEYOND, Estimate
 from cprsim.pages.recommendation import back_to_start, never_saves, others_do_not_wait
-from cprsim.results.folder import stored_scenario
+from cprsim.results.folder import stops_save, stored_scenario
 from cprsim.results.metrics import FINISHED, OVERHEAD, differences, more_than
 from cprsim.results.run import UNLIMITED, Result, cheapest_of, why_not
 from cprsim.results.words import (
@@ -264,14 +264,15 @@ def verdicts(result: Result) -> Iterator[str]:
     """Sentences beyond the numbers: warnings, jobs that do not finish, missing saves."""
     yield from (f"Warning: {warning}" for warning in result.warnings)
     summary, best, useful_h = result.summary, result.cheapest, result.useful_h
-    planned = stored_scenario(result.path).get("planned") or {}
-    at_stops = planned.get("saves")
+    planned, at_stops = stored_scenario(result.path).get("planned"), stops_save(result.path)
     if best and best.risks_all(useful_h) and not (best.leaves_stale or (at_stops and best.tiers)):
         rows = result.replications[result.replications["strategy"] == best.name]
         worst = float((rows["wall_h"] / rows["useful_h"]).max()) - 1.0
         yield never_saves([best.name], worst, len(rows))
     if best is not None and (others := others_do_not_wait(summary[best.name])):
         yield others
+    if at_stops:
+        yield at_stops
     for policy in result.policies:
         name = policy.name
         finished, overhead = summary[name][FINISHED], summary[name]["overhead_fraction"]

@@ -27,7 +27,7 @@ from cprsim.pages.recommendation import (
     turns_on,
     waits_decide,
 )
-from cprsim.results.folder import free_spares
+from cprsim.results.folder import free_spares, stops_save
 from cprsim.results.money import Bills, cheapest_by_bill, prices_in
 from cprsim.results.unknown import WAITING, shows_waits
 from cprsim.results.words import (
@@ -270,9 +270,9 @@ def _why_full(selection: Selection) -> str:
 
 def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     """Reasons, warnings, costs, and inputs that could reverse the decision."""
-    chosen = selection.chosen
+    chosen, at_stops = selection.chosen, stops_save(selection.path)
     yield from _why_not(selection)
-    yield from filter(None, (selection.resources, others_do_not_wait(chosen.summary)))
+    yield from filter(None, (selection.resources, others_do_not_wait(chosen.summary), at_stops))
     yield from (f"Warning: {note}" for note in selection.notes)
     for candidate in selection.best.values():
         if candidate and candidate.beyond_fraction > MAX_EXTRAPOLATED:
@@ -286,7 +286,8 @@ def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     unprotected = [
         candidate
         for candidate in selection.finishing.values()
-        if candidate.policy.risks_all(selection.useful_h) and not candidate.policy.leaves_stale
+        if candidate.policy.risks_all(selection.useful_h)
+        and not (candidate.policy.leaves_stale or (at_stops and candidate.policy.tiers))
     ]
     if unprotected:
         worst = max(candidate.worst for candidate in unprotected)

@@ -43,6 +43,7 @@ from cprsim.pages.recommendation import (
     waits_decide,
 )
 from cprsim.recovery.paper import NEVER
+from cprsim.results.folder import stops_save
 from cprsim.results.metrics import FINISHED
 from cprsim.results.money import Bills, cheapest_by_bill, prices_in
 from cprsim.results.unknown import WAITING, shows_waits, waiting
@@ -384,10 +385,13 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
             "limit, or the scenario lacks an input: see the table 'Not compared' (-v)."
         )
 
+    at_stops = stops_save(comparison.path)
+    yield at_stops
     bare = [
         system.name
         for system in ranked_systems
-        if system.finishes and not system.policy.leaves_stale
+        if system.finishes
+        and not (system.policy.leaves_stale or (at_stops and system.policy.tiers))
         and system.policy.risks_all(system.useful_h)
         and (system.facts.how == FOUND or system in comparison.picks)
     ]  # fmt: skip
