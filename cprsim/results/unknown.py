@@ -9,6 +9,7 @@ number of spares that changes the answer is found, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import inf, isinf, isnan, nan
 from typing import Any, cast
@@ -39,6 +40,7 @@ from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import Plain, read_yaml
 
 N_REPLICATIONS = 200  # of each value
+AT_ONCE = 2  # values that are simulated at a time: compiled code runs beside other threads
 MOST_CONTENDERS = 6  # options that are tried at other values
 # An assumed number is tried at a third and at three times: published failure rates of clusters that
 # are alike differ by nearly as much (`failures/presets.py`).
@@ -303,15 +305,23 @@ def decisive_assumption(
             nan if isinf(least) else Estimate.of_mean(then[best]).half_width,
         )  # fmt: skip
 
-    with watch.progress("assumed inputs") as on_progress:
-        for done, (*about, changes) in enumerate(others, start=1):
-            on_progress(done, len(others))
-            try:
-                then = overheads_of(tried(changes)[1])
-            except CprsimError:
-                continue  # no such job can be
-            for choice, able in few.items():
-                found.append((*at(choice, able, then, about), changes))
+    def under(changes: Changes) -> pd.DataFrame:
+        try:
+            return overheads_of(tried(changes)[1])
+        except CprsimError:
+            return pd.DataFrame()  # no such job can be
+
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        with watch.progress("assumed inputs") as on_progress:
+            outcomes = pool.map(under, [changes for *_, changes in others])
+            each = zip(others, outcomes, strict=True)
+            for done, ((*about, changes), then) in enumerate(each, start=1):
+                on_progress(done, len(others))
+                for choice, able in few.items() if len(then) else ():
+                    found.append((*at(choice, able, then, about), changes))
+    finally:
+        pool.shutdown(cancel_futures=True)
     in_order = sorted((one for one in found if one[0] >= 0), key=lambda one: one[0])
     most = {one.choice: (one, changes) for _, one, changes in in_order}
     of_each = [most[choice] for choice in choices if choice in most]
