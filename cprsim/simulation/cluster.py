@@ -7,7 +7,7 @@ are a `simpy.Container`. The storage is a process that divides its bandwidth
 (`storage.SharedStorage`)::
 
     job:   arrives --(gets its nodes)--> runs --(processes an event)--> runs ... --> leaves
-    node:  free --(a slot or a job takes it)--> in a job --(fails)--> in repair --> free
+    node:  free --(a slot or a job takes it)--> in a job --(breaks)--> in repair --> free
            in a job --(the job leaves)--> free
 
 `instants` orders simultaneous events. `run_one` runs a single job, `run_fleet` several.
@@ -49,7 +49,7 @@ class SharedCluster:
     Parameters
     ----------
     n_nodes : limit of slots in use; a job waits for slots, then for nodes; None: unlimited
-    n_spares : additional nodes to replace failed ones; None: a spare is always free
+    n_spares : additional nodes to replace failed ones; None: jobs ask for none
     storage_bytes_per_h : bandwidth of all saves and loads together; infinite: not shared
     """
 
@@ -62,7 +62,7 @@ class SharedCluster:
         self.env = TickClock()
         self.free = FreeNodes(self.env, (n_nodes or 0) + (n_spares or 0))
         self.job_slots = None if n_nodes is None else simpy.Container(self.env, init=n_nodes)
-        self.n_to_discard = 0  # nodes in repair whose job has left, if nodes are unlimited
+        self.n_to_discard = 0  # repaired nodes to drop: one per vacant slot of ended jobs
         self.storage: SharedStorage | None = None
         if storage_bytes_per_h < inf:
             self.storage = SharedStorage(self.env, storage_bytes_per_h)
@@ -74,7 +74,7 @@ class SharedCluster:
             yield NodeRequest(self.free, n, ARRIVALS)
 
     def repair(self, returns_at_h: float) -> Process:
-        """Repair a node; it is free again at `returns_at_h`."""
+        """Repair a node; at `returns_at_h` it is free again, or dropped."""
         yield Instant(self.env, returns_at_h, RETURNS)
         if self.n_to_discard:
             self.n_to_discard -= 1
@@ -82,7 +82,7 @@ class SharedCluster:
             self.free.put(1)
 
     def release_nodes(self, n: int, n_vacant: int) -> None:
-        """Free a leaving job's nodes, unless unlimited; `n_vacant` of its `n` slots have none."""
+        """Free a leaving job's nodes, `n` less `n_vacant`; if unlimited, drop those in repair."""
         if self.job_slots is None:
             self.n_to_discard += n_vacant
             return

@@ -19,7 +19,7 @@ from cprsim.recovery.paper import STRATEGIES
 from cprsim.results.limit import Limit
 
 EQUAL_BELOW = 5e-5  # of useful time; overheads with a smaller difference count as equal
-NEGLIGIBLE_GAIN = 0.02  # of the gain over full recovery: most by which equivalents cost more
+NEGLIGIBLE_GAIN = 0.02  # most that equivalents cost more, over the gain compared with full recovery
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def decide(evaluator: CandidateEvaluator, step: Callable[[], None]) -> StrategyD
 def choose_from(
     by_name: Mapping[str, Evaluated], best: Mapping[str, Evaluated | None], limit: Limit
 ) -> StrategyDecision:
-    """Choose between full recovery and the `best` options, or their replacements in `by_name`."""
+    """Choose from full recovery and the `best` options, first replaced by those in `by_name`."""
     full = chosen = by_name[FULL]
     best = {name: by_name.get(name, one) for name, one in best.items()}
     for one in best.values():

@@ -1,4 +1,4 @@
-"""Evaluation of candidates by simulation: an option at one interval, its cost and accuracy loss.
+"""Evaluation of candidates, entries of `recovery` at one interval: cost and accuracy loss.
 
 Replication i has the same failures for all candidates, so their paired differences are far more
 precise than their values.
@@ -165,7 +165,7 @@ class CandidateEvaluator:
         """The shortest interval of an option, and the mean stall of a write [h, h].
 
         At shorter intervals saves would queue and stall the job. CPR's strategies have no
-        shortest interval (0). Both are 0 if no capture has the interval that is searched.
+        shortest interval (0). Both are 0 if no save schedule has the interval that is searched.
         """
         if name not in self._save_times:
             useful_h, of_paper = self.experiment.useful_h, self.options[name].strategy in STRATEGIES
@@ -245,7 +245,7 @@ def evaluator_of(
             f"{'a `precision`' if n is None else n}"
         )
     compared = options_of(experiment) if options is None else options
-    known = {FULL: strategy_entry(FULL), **_with_known_loss(experiment, limit, compared)}
+    known = {FULL: strategy_entry(FULL), **_comparable(experiment, limit, compared)}
     if experiment.scenario.silent is not None:
         known = {
             name: with_kept_saves(one, MOST_GENERATIONS, experiment) for name, one in known.items()
@@ -258,10 +258,10 @@ def evaluator_of(
     )
 
 
-def _with_known_loss(
+def _comparable(
     experiment: Experiment, limit: Limit, options: Mapping[str, RecoverySection]
 ) -> dict[str, RecoverySection]:
-    """The options whose loss the curve predicts, and those without stale shards."""
+    """All options; with a limit of a metric, without those that the curve can't predict."""
     metric, curve = limit.metric, experiment.curve
     losing = {name for name, option in options.items() if leaves_stale(option, experiment)}
     if metric is None or not losing:

@@ -53,7 +53,7 @@ def _over_loss(selection: Selection, name: str, caption: str) -> Chart:
         if 0 < float(x) <= LOSS_AXIS_END * limit.most and 0 < y <= top
     ]
     heights = [*(y for _, y in shown), *(band.low for band in bands if 0 < band.low <= top)]
-    left = min((x for x, _ in shown), default=0.0) / PAD  # x of candidates without loss
+    left = min((x for x, _ in shown), default=0.0) / PAD  # and x of a choice without loss
     bands.append(Band(f"limit ({limit.most:g})", limit.most, limit.most, "x"))
     panel = Panel(
         "", f"{limit.words}, {limit.bound_words}", OVERHEAD_LABEL,

@@ -104,7 +104,7 @@ class Selection:
     formula: tuple[CandidateSummary, ...]  # partial recovery at CPR's intervals
     notes: tuple[str, ...] = ()  # warnings, of the curve and of this selection
     left_out: tuple[str, ...] = ()  # strategies whose loss the curve does not predict
-    # strategies equivalent to the cheapest (`decision.simplest`); the simplest is recommended
+    # strategies equivalent to the first choice (`decision.simplest`); the simplest is recommended
     equivalent: tuple[str, ...] = field(default=(), metadata={"alias": "alike"})
     stand_in: bool = False  # whether the curve is a shipped one, measured on another model
     accuracy: str = ""  # the section of a scenario with this limit
@@ -195,8 +195,8 @@ def load_selection(folder: Path) -> Selection:
 def candidate_rows(selection: Selection) -> pd.DataFrame:
     """One row per candidate.
 
-    Columns: part (full, best, formula RULE or front), strategy, option (whose value is the interval
-    of a recovery system; else empty), interval_h (infinite: never saves), n_saves (due),
+    Columns: part (full, best, formula RULE; front: of the figure), strategy, option (whose value
+    is the interval of a recovery system; else empty), interval_h (infinite: never saves), n_saves (due),
     on_failure, finished_fraction; with 95 % intervals overhead_fraction, pls, loss and
     benefit_fraction (full recovery's overhead minus its own, paired); upper_bound (compared with
     the limit), keeps (whether it is within the limit), beyond_fraction.

@@ -1,4 +1,4 @@
-"""The number of saves to keep, so that one of them is older than a silent error."""
+"""The fewest saves to keep where silent errors occur."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def with_fewest_kept_saves(
 
 
 def fewest_kept_saves(policy: Policy, experiment: Experiment, cost_fraction: float) -> int:
-    """The fewest kept saves that cost at most 2 % more than `MOST_GENERATIONS` (`cost_fraction`).
+    """The fewest kept saves within 2 % of `cost_fraction`, the cost with `MOST_GENERATIONS`.
 
     To first order: a silent error that is in all kept saves costs half of the job's work.
     """

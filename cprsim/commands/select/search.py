@@ -24,12 +24,12 @@ WRITES_CAP = 100_000  # largest number tried
 WIDE = (0.35, 0.5, 0.7, 1.0, 1.4)  # factors on the number of writes, coarse search
 NARROW = (0.77, 0.84, 0.92, 1.0, 1.09, 1.19, 1.3)  # factors on it, fine search
 FREE_STEP = 0.3  # factor from one number of saves without stall to the next lower one
-NO_GAIN = 1.005  # times the cost of the densest saves; where fewer cost that, search among fewer
+NO_GAIN = 1.005  # times the cheaper start's cost; the search starts from fewer writes below it
 EQUALLY_CHEAP = 1.02  # times the least cost; candidates below it count as equally cheap
 FREE_RESOLUTION = 1.15  # factor between the bounds at which the search for the fewest ends
 PARTS_RESOLVED = 100  # the search resolves the number of writes to 1 part in 100
 STEPS_BACK = 2  # steps below the number found that are also tried, at least
-WORTH_TRYING = 4.0  # largest cost of all writes, in overheads of full recovery
+WORTH_TRYING = 4.0  # largest cost of all writes, over that of full recovery
 
 
 def best_candidate(evaluator: CandidateEvaluator, name: str, full: Evaluated) -> Evaluated | None:
@@ -138,7 +138,7 @@ def _fewest_that_help(evaluator: CandidateEvaluator, name: str, enough: Evaluate
 
 
 def _at_own_interval(evaluator: CandidateEvaluator, name: str) -> list[Evaluated]:
-    """An option at its entry's interval, and with as many equal parts; empty without one."""
+    """An option at its entry's interval, also rounded to equal parts; empty without one."""
     of_paper = evaluator.options[name].strategy in STRATEGIES
     own_h = None if of_paper else evaluator.own_interval_h(name)
     if own_h is None:

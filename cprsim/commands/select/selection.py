@@ -44,7 +44,7 @@ Load = Callable[[Sequence[str]], LoadedScenario]  # the scenario with further ov
 N_POINTS = 24  # candidates of each strategy in the figure, besides its best
 N_LOSSLESS = 8  # the same for strategies without accuracy loss
 POINTS_RANGE = 6  # factor around the best number of saves, without accuracy loss
-POINTS_COST = 1.3  # largest cost of writes in the figure, in overheads of full recovery
+POINTS_COST = 1.3  # largest cost of writes in the figure, over that of full recovery
 
 
 def prepare(load: Load, replications: int | None) -> tuple[LoadedScenario, CandidateEvaluator]:
@@ -87,7 +87,7 @@ def _only_kept(loaded: LoadedScenario, costs: OwnCosts) -> bool:
 
 
 def make_selection(loaded: LoadedScenario, evaluator: CandidateEvaluator) -> Selection:
-    """Make the selection, with the inputs that would make another candidate the cheapest."""
+    """The selection, and what would change it: unknown and assumed inputs, spares."""
     with watch.progress("selecting") as on_progress:
         selection = selection_of(evaluator, on_progress)
     chosen, finishing = selection.chosen, selection.finishing
