@@ -196,8 +196,8 @@ def candidate_rows(selection: Selection) -> pd.DataFrame:
     """One row per candidate.
 
     Columns: part (full, best, formula RULE; front: of the figure), strategy, option (whose value
-    is the interval of a recovery system; else empty), interval_h (infinite: never saves), n_saves (due),
-    on_failure, finished_fraction; with 95 % intervals overhead_fraction, pls, loss and
+    is the interval of a recovery system; else empty), interval_h (infinite: never saves), n_saves
+    (due), on_failure, finished_fraction; with 95 % intervals overhead_fraction, pls, loss and
     benefit_fraction (full recovery's overhead minus its own, paired); upper_bound (compared with
     the limit), keeps (whether it is within the limit), beyond_fraction.
     """
