@@ -246,7 +246,8 @@ class Outages:
         begins, or before that one ends, joins it, and the first one's cause holds for both (of
         those that begin together a chosen one's). Where none overlap, these outages themselves.
 
-        With `within_h`, so does one that begins no later than that after the end of another.
+        With `within_h`, so does one that begins no later than that after the end of another, or
+        after its start where the log gives no end.
         """
         order = by_node(self)
         node, start_h = self.node[order], self.start_h[order]
@@ -256,6 +257,9 @@ class Outages:
         up_to_h = _running_end(node, self.end_h[order])
         begins = np.ones(len(order), dtype=bool)
         apart_h = start_h[1:] - up_to_h[:-1]
+        if within_h is not None:
+            known_h = np.where(self.guessed[order], start_h, self.end_h[order])
+            apart_h = start_h[1:] - _running_end(node, known_h)[:-1]
         begins[1:] = apart_h >= -ROUNDING_H if within_h is None else apart_h > within_h
         begins[1:] = new_node | (begins[1:] & later)
         if begins.all():

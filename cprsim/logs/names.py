@@ -23,7 +23,7 @@ LEFT_OUT = "row(s) left out whose node is unknown, NULL, -, localhost or the lik
 SEVERAL = r"[\[\]{}(),;|&+/:~…、=*?<>\\\s]|\.\.|\d[-–]"  # what a list of nodes has
 UNUSUAL = r"[\s=<>\\]|^\d+(?:[-–+:/]|\.\.)\d|\d(?:[-–+:/~…、]|\.\.)\d+$"  # in a name
 NO_NAME = r"[*?]|^\W*$|^\d+(?:[\s+]+\d+)+$|=|^\d+ \D+$|^\([^)]*$"  # n*, .., 4+3, a=b, 3 nodes, (0
-NOT_KNOWN = r"(?:un|not? )(?:known|assigned)\b.*|(?:sub)?total(?: .*)?|sum|all|cluster"
+NOT_KNOWN = r"(?:un|not? )(?:known|assigned)\b.*|(?:sub)?total(?: .*)?|sum"
 NOT_SAID = {"localhost", "localhost.localdomain", "127.0.0.1", "::1", "0", "0.0.0.0"}
 FEW, MUCH = 0.2, 0.1  # shares of names without a number, of their rows
 PORT = r"(?<!127\.0\.0\.1)(?<!localhost):\d{4,5}$"
@@ -158,7 +158,7 @@ def _has_several(name: str, known: frozenset[str]) -> bool:
     levels = re.split(r"[^\w.-]+", low), re.findall(r"[a-z]+\d+|[^\W\da-z_]+\d+", low)
     if max(map(len, levels)) < 2:
         return False
-    forms = [[_forms(part.strip("-.")) for part in {*parts}] for parts in levels]
+    forms = [[_forms(part.strip("-.")) for part in parts] for parts in levels]
     alike = Counter(form for of in forms[0] for form in of if re.search(r"[^\W\d_].*#", form))
     is_known = (sum(not known.isdisjoint(of) for of in parts) > 1 for parts in forms)
     return max(alike.values(), default=0) > 1 or any(is_known)

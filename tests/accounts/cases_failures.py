@@ -468,6 +468,19 @@ CASES: list[Case] = [
         for one, node in OUTAGES for at in (one, one + timedelta(minutes=70))
     ]), values={"values.n_failures": 24},
        says=("12 failures are within an hour of another of the same node (--coalesce '1 h'",)),
+    of("outages without ends, days apart", table("node,start,end", [
+        (node, at.isoformat(), "" if k % 2 else (at + LASTS).isoformat())
+        for k, (at, node) in enumerate(OUTAGES)
+    ]), f"{OF_3} --coalesce 1h", values={"values.n_failures": 12}),
+    of("a list of one node twice", table("node,start,end", [
+        ('"srv02, srv02"' if not k else node, at.isoformat(), (at + LASTS).isoformat())
+        for k, (at, node) in enumerate(OUTAGES)
+    ]), values={"values.n_failures": 12}),
+    of("an outage of all", table("node,start,end", [
+        ("all" if not k else node, at.isoformat(), (at + LASTS).isoformat())
+        for k, (at, node) in enumerate(OUTAGES)
+    ]), f"fit log.csv --nodes 4 {APRIL}", values={"values.n_failures": 12},
+       says=("without a number or with a blank",)),
     of("begins known to an hour", hours(CELLS), OF_60, values={"values.mtbf_h.mean": 2.5}),
     of("begins known to an hour, of which some are together", hours(CELLS[:60] + AT_ONCE), OF_60,
        values={"values.n_instants": 63}, says=("up to 12 at once",)),

@@ -139,7 +139,9 @@ def _attempts(path: Path, time_unit: str | None, notes: list[Note]) -> pd.DataFr
     _require_one_count(read, in_order, path)
     saved = read.groupby("job")["last_saved_step"].shift()
     back = read["first_step"].isna() & (read["last_step"] < saved)
-    message = "{value} lies before the last_saved_step of the attempt before: give first_step"
+    message = (
+        f"{{value}} lies before the last_saved_step of the attempt before: give first_step; {ANEW}"
+    )
     no_row_where(back, in_order, path, "last_step", message)
     began = read["first_step"].fillna(saved)
     message = "{value} lies before the step at which its attempt began: give the save that is left"
@@ -197,7 +199,7 @@ def _require_one_count(read: pd.DataFrame, rows: pd.DataFrame, path: Path) -> No
     may_be_new = per_h.transform(lambda of: of.iloc[1:].max() <= TOO_FAST * of.iloc[0])
     message = (
         "{value}: counted from step 0 again in each attempt, or from a save? Write the column "
-        "first_step (0, where an attempt began anew)"
+        f"first_step (0, where an attempt began anew); {ANEW}"
     )
     no_row_where(is_later & may_be_new, rows, path, "last_step", message)
 
