@@ -40,7 +40,7 @@ from cprsim.scenario.schema import Scenario
 from cprsim.scenario.yaml_text import Plain, read_yaml
 
 N_REPLICATIONS = 200  # of each value
-AT_ONCE = 2  # values that are simulated at a time: compiled code runs beside other threads
+TRIED_AT_ONCE = 2  # values that are simulated at a time: compiled code runs beside other threads
 MOST_CONTENDERS = 6  # options that are tried at other values
 # An assumed number is tried at a third and at three times: published failure rates of clusters that
 # are alike differ by nearly as much (`failures/presets.py`).
@@ -311,7 +311,7 @@ def decisive_assumption(
         except CprsimError:
             return pd.DataFrame()  # no such job can be
 
-    pool = ThreadPoolExecutor(AT_ONCE)
+    pool = ThreadPoolExecutor(TRIED_AT_ONCE)
     try:
         with watch.progress("assumed inputs") as on_progress:
             outcomes = pool.map(under, [changes for *_, changes in others])
