@@ -40,6 +40,7 @@ import pyarrow.parquet as pq
 
 from cprsim.errors import UNUSABLE, InputError, ResultError, one_line, printable, watch
 from cprsim.files import UNFINISHED, decode, digest_of, encode, json_text, write_whole, writes
+from cprsim.files.units import TIME
 from cprsim.results.identity import Identity, file_digest, identity_of, source_digest
 from cprsim.scenario.reading import LoadedScenario
 from cprsim.scenario.yaml_text import read_yaml
@@ -134,7 +135,7 @@ def get_or_create(
 
 @contextmanager
 def new_folder(target: ResultTarget, **more: Any) -> Iterator[Path]:
-    """A folder to write into, in place with scenario and manifest when the block has ended.
+    """A folder to write into; after the block it is in place, with scenario and manifest.
 
     `more`: what the manifest says besides `target.about`.
     """
@@ -311,10 +312,12 @@ def free_spares(folder: Path) -> str:
     return "" if known & {"spares", "repair"} else always
 
 
-def stops_save(folder: Path) -> str:
-    """That planned stops save, whatever the interval; empty where they do not."""
+def stops_save(folder: Path, useful_h: float) -> str:
+    """That planned stops save, whatever the interval; empty where none is sure to, in the job."""
     stops = stored_scenario(folder).get("planned") or {}
-    return f"Each planned stop, every {stops['every']}, saves too." if stops.get("saves") else ""
+    if not stops.get("saves") or TIME.parse(str(stops["every"])) >= useful_h:
+        return ""
+    return f"What saves at all does so at each planned stop too, every {stops['every']}."
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:

@@ -450,7 +450,7 @@ def spares_needed(
     at: WithSpares,
     elastic: Sequence[str] = (),
 ) -> tuple[SpareNeed, ...]:
-    """Spares needed by each pick, and by the strategy that would win if no job waited.
+    """Spares needed by each pick, and by the cheapest strategy if no job waited.
 
     The number that makes another strategy cost less than the first pick, or halves a pick's
     overhead, at the fewest node-hours, spares included; also where these cost more than it saves.

@@ -190,5 +190,8 @@ def test_saves_of_planned_stops_are_said(command: str) -> None:
     stops = ("planned={every: 2 h, length: 5 min}", "simulation.replications=20")
     answer = getattr(cprsim, command)(RARE, overrides=stops, **only)
     said = " ".join(answer.document.remarks)
-    assert "Each planned stop, every 2 h, saves too." in said
+    assert "at each planned stop too, every 2 h." in said
     assert "Without saves (full" not in said
+    later = ("planned={every: 8 h, length: 5 min}", "simulation.replications=20")
+    answer = getattr(cprsim, command)(RARE, overrides=later, **only)  # a job of 6 h meets none
+    assert "planned stop" not in " ".join(answer.document.remarks)

@@ -30,10 +30,12 @@ def test_verdicts_say_what_the_numbers_do_not(write):
     assert said[1].startswith("full often does not finish: 50.0 % of 2 replications")
     assert said[2].startswith("lazy never saves: its interval of 11 h is longer than the job. One")
     assert said[2].endswith("stalls only 0 % of the useful time; an interval of 5 h saves once.")
-    saving = Identity("stops", "planned: {every: 1 d, saves: true}\n", {})
+    saving = Identity("stops", "planned: {every: 9 h, saves: true}\n", {})
     saves, stuck, _ = verdicts(write(outcome=outcome, identity=saving))
-    assert saves == "Each planned stop, every 1 d, saves too."  # lazy does so too
-    assert stuck.endswith(". It stops as planned every 1 d: a restart must fit between stops.")
+    assert (
+        saves == "What saves at all does so at each planned stop too, every 9 h."
+    )
+    assert stuck.endswith(". It stops as planned every 9 h: a restart must fit between stops.")
 
 
 def test_savings_are_against_a_full_recovery_that_finished(write):

@@ -91,7 +91,7 @@ def test_no_interval_of_a_fine_sweep_costs_less_by_three_per_cent(seed, names) -
         sweep: list[float] = []
         for interval_h in np.geomspace(experiment.useful_h / 2, 1 / 120, 16).tolist():
             sweep += [one.cost_fraction for one in evaluator.evaluate(name, [interval_h])]
-            if sweep[-1] > 2 * min(sweep):
+            if sweep[-1] > 3 * min(sweep):
                 break  # shorter ones cost more still, and take the most time
         (taken,) = evaluator.evaluate(name, [interval_of(candidate.text(experiment.useful_h))])
         assert taken.cost_fraction <= 1.03 * min(sweep), candidate.text(experiment.useful_h)

@@ -231,9 +231,10 @@ def _cautions(result: FleetResult) -> list[str]:
         able = [o for o in able if best in behind or o not in behind]
     if others := others_do_not_wait(best.statistics):
         cautions.append(others)
-    if at_stops := stops_save(result.path):
+    if at_stops := stops_save(result.path, result.window_h):
         cautions.append(at_stops)
-    elif best.risks_all and best.statistics["pls"].mean == 0:
+    saves = at_stops and result.n_jobs == 1 and entries[best.strategy]["strategy"] != "none"
+    if best.risks_all and best.statistics["pls"].mean == 0 and not saves:
         cautions.append(never_saves([best.strategy]))
     if best.limits or best.statistics["pls"].mean > 0:
         stale = _stale(best, "no entry accepts that (`target_pls`)")

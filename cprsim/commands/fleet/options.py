@@ -115,7 +115,7 @@ class FleetOption:
 
     @property
     def keeps_limits(self) -> bool:
-        """Whether it loses no accuracy that is counted, or what it loses is within the limits."""
+        """Whether its counted accuracy loss is none or within the limits."""
         kept = [held.bound <= held.most for held in self.limits]
         return all(kept) if kept else self.statistics["pls"].mean == 0.0
 

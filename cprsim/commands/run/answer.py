@@ -290,7 +290,7 @@ def parts_table(result: Result) -> Table:
 
 def _every(policy: Policy, result: Result) -> str:
     useful_h = result.useful_h
-    none = "at planned stops" if stops_save(result.path) else "no saves"
+    none = "at planned stops" if stops_save(result.path, useful_h) else "no saves"
     if policy.interval_h == inf:
         never = policy.on_failure == RESTART
         return policy.interval_rule if never else f"{none}, {policy.interval_rule}"

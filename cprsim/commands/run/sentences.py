@@ -264,7 +264,8 @@ def verdicts(result: Result) -> Iterator[str]:
     """Sentences beyond the numbers: warnings, jobs that do not finish, missing saves."""
     yield from (f"Warning: {warning}" for warning in result.warnings)
     summary, best, useful_h = result.summary, result.cheapest, result.useful_h
-    planned, at_stops = stored_scenario(result.path).get("planned"), stops_save(result.path)
+    planned = stored_scenario(result.path).get("planned")
+    at_stops = stops_save(result.path, useful_h)
     if best and best.risks_all(useful_h) and not (best.leaves_stale or (at_stops and best.tiers)):
         rows = result.replications[result.replications["strategy"] == best.name]
         worst = float((rows["wall_h"] / rows["useful_h"]).max()) - 1.0

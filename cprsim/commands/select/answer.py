@@ -270,7 +270,7 @@ def _why_full(selection: Selection) -> str:
 
 def _remarks(selection: Selection, bills: Bills) -> Iterator[str]:
     """Reasons, warnings, costs, and inputs that could reverse the decision."""
-    chosen, at_stops = selection.chosen, stops_save(selection.path)
+    chosen, at_stops = selection.chosen, stops_save(selection.path, selection.useful_h)
     yield from _why_not(selection)
     yield from filter(None, (selection.resources, others_do_not_wait(chosen.summary), at_stops))
     yield from (f"Warning: {note}" for note in selection.notes)

@@ -385,7 +385,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
             "limit, or the scenario lacks an input: see the table 'Not compared' (-v)."
         )
 
-    at_stops = stops_save(comparison.path)
+    at_stops = stops_save(comparison.path, comparison.result.useful_h)
     yield at_stops
     bare = [
         system.name
