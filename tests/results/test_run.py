@@ -32,9 +32,7 @@ def test_verdicts_say_what_the_numbers_do_not(write):
     assert said[2].endswith("stalls only 0 % of the useful time; an interval of 5 h saves once.")
     saving = Identity("stops", "planned: {every: 9 h, saves: true}\n", {})
     saves, stuck, _ = verdicts(write(outcome=outcome, identity=saving))
-    assert (
-        saves == "What saves at all does so at each planned stop too, every 9 h."
-    )
+    assert saves == "What saves at all does so at each planned stop too, every 9 h."
     assert stuck.endswith(". It stops as planned every 9 h: a restart must fit between stops.")
 
 
